@@ -1,0 +1,81 @@
+// What a client's session machine is told (events) and asks for (effects); same order contract as the coordinator's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/digest.h"
+#include "common/time.h"
+#include "wire/message.h"
+
+namespace causeway::node {
+
+// ---------------------------------------------------------------- events
+struct Connected {};  // TLS is up, identity checked; the machine says Hello
+struct Disconnected {
+    Error why;
+};
+struct MessageReceived {
+    Message message;
+};
+struct Tick {};
+/// FetchModel: in the cache under its digest, verified; or the error.
+struct ModelFetched {
+    Digest model;
+    std::optional<Error> error;
+};
+struct TrainingProgress {
+    Lease lease;
+    std::uint32_t step = 0;
+    std::uint32_t steps = 0;
+    double loss = 0;
+};
+/// Train: the update is encoded and, with its pending state, durable in the state folder.
+struct Trained {
+    Lease lease;
+    HeldUpdate update;
+    std::optional<Error> error;
+};
+using Event = std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, TrainingProgress, Trained>;
+
+// ---------------------------------------------------------------- effects
+/// The coordinator has spoken about a held update: pending becomes base (counted), or is dropped.
+struct ResolvePending {
+    HeldUpdate update;
+    bool counted = false;
+};
+/// The experiment is over: its client state goes.
+struct ForgetExperiment {
+    std::uint64_t experiment = 0;
+};
+using Persist = std::variant<ResolvePending, ForgetExperiment>;
+
+struct Connect {};     // start a connection attempt; answered by Connected or Disconnected
+struct Disconnect {    // end the session; answered by nothing
+    std::string reason;
+};
+struct FetchModel {
+    Digest model;
+    std::uint64_t bytes = 0;
+};
+/// Fetch is done: run the program on the trainer thread, encode the update, write it beside the base state.
+struct Train {
+    Assign assign;
+};
+/// Stop the running Train at the next instruction; a Trained for its lease may still come and is ignored.
+struct StopTraining {};
+using Job = std::variant<Connect, Disconnect, FetchModel, Train, StopTraining>;
+
+struct Effects {
+    std::vector<Persist> persist;
+    std::vector<Message> send;
+    std::vector<Job> jobs;
+    Instant wake_at = never;
+    std::vector<std::string> say;  // lines for the person at the node (joined, training round 3, ...)
+};
+
+}  // namespace causeway::node

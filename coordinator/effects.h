@@ -1,0 +1,184 @@
+// What the coordinator's machines are told (events) and what they ask for (effects). Pure data: the daemon and the
+// simulator execute the same effects.
+//
+// The order is a contract: persist, then send, then start jobs, then wake. A send or job of a step is released only
+// when the store has reported this step's persists done, and steps are released in order.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/digest.h"
+#include "common/json.h"
+#include "common/time.h"
+#include "wire/message.h"
+
+namespace causeway {
+
+using ExperimentId = std::uint64_t;
+using SessionId = std::uint64_t;  // rises; unique for the life of a coordinator process
+
+// ---------------------------------------------------------------- events
+struct SessionOpened {
+    SessionId session = 0;
+    std::string node;  // from the certificate
+    std::string role;  // client | operator | host | aggregator
+    Hello hello;
+};
+struct SessionClosed {
+    SessionId session = 0;
+    std::string reason;
+};
+/// Measured on the link thread (liveness rules there): no sign of life within the bound.
+struct SessionSilent {
+    SessionId session = 0;
+};
+/// A silent session speaks again.
+struct SessionHeard {
+    SessionId session = 0;
+};
+struct MessageReceived {
+    SessionId session = 0;
+    Message message;
+};
+/// The time asked for by wake_at has come.
+struct Tick {};
+
+// results of jobs
+/// MakeModel: the initial model is on disk under its digest.
+struct ModelMade {
+    ExperimentId experiment = 0;
+    Digest model;
+    std::uint64_t bytes = 0;
+};
+/// AbsorbUpdate: fetched, decoded, past the firewall and in the sum; or not.
+struct UpdateAbsorbed {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::uint32_t attempt = 0;
+    std::string node;
+    Digest update;
+    std::optional<Refused> refusal;  // code, message, tensor, index
+    std::optional<Error> fetch_error;  // the transfer broke: the client may offer again
+};
+/// FinishRound: the snapshot of the next model is durable under its digest.
+struct SnapshotWritten {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    Digest model;
+    std::uint64_t bytes = 0;
+    double update_norm = 0;
+};
+struct ModelEvaluated {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    double loss = 0;
+    double accuracy = 0;
+    std::uint64_t examples = 0;
+};
+/// A job failed for a reason of this machine (disk full): the experiment pauses and the job is retried.
+struct JobFailed {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::string job;  // make_model | finish_round | evaluate
+    Error error;
+};
+
+using CoordinatorEvent =
+    std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, Tick, ModelMade,
+                 UpdateAbsorbed, SnapshotWritten, ModelEvaluated, JobFailed>;
+
+// ---------------------------------------------------------------- effects
+// persists, executed in order, all of one step in one SQLite transaction
+struct SaveExperiment {  // new, or a status change
+    ExperimentId experiment = 0;
+    std::string name;
+    std::string file;    // the resolved experiment file (canonical TOML), by which a restart goes on
+    std::string state;   // queued | starting | running | paused | succeeded | failed | cancelled
+    std::string reason;
+    std::string submitted_by;
+};
+/// One line of the decision log: what time or arrival decided, before it takes effect.
+struct SaveDecision {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::string kind;  // cohort | dropped | quorum | attempt | ...
+    Json detail;
+};
+/// The commit of a round: names the snapshot, its participants and the next round's cohort in one transaction.
+struct SaveCommit {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;  // 0: the initial model
+    Digest model;
+    std::uint64_t model_bytes = 0;
+    std::vector<std::pair<std::string, Digest>> participants;  // node, update; sorted by node
+    std::vector<std::string> next_cohort;                      // sorted; empty after the last round
+    Json summary;  // clients, train loss, seconds, bytes up and down
+};
+struct SaveEvaluation {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    double loss = 0;
+    double accuracy = 0;
+    std::uint64_t examples = 0;
+};
+using Persist = std::variant<SaveExperiment, SaveDecision, SaveCommit, SaveEvaluation>;
+
+struct Send {
+    SessionId session = 0;
+    Message message;
+};
+/// Say why, then expel.
+struct CloseSession {
+    SessionId session = 0;
+    std::string code;
+    std::string message;
+};
+
+// jobs
+struct MakeModel {
+    ExperimentId experiment = 0;
+};
+/// Start a fresh sum for the round (the next FinishRound divides it).
+struct OpenRound {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    Digest start_model;
+};
+struct AbsorbUpdate {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::uint32_t attempt = 0;
+    std::string node;
+    SessionId session = 0;
+    HeldUpdate update;
+};
+/// Division, outer optimizer, snapshot, fsync, rename, folder fsync.
+struct FinishRound {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+};
+struct EvaluateModel {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    Digest model;
+};
+/// Forget sums and spooled updates of the experiment (failed, cancelled, done).
+struct ReleaseExperiment {
+    ExperimentId experiment = 0;
+};
+using Job = std::variant<MakeModel, OpenRound, AbsorbUpdate, FinishRound, EvaluateModel, ReleaseExperiment>;
+
+struct CoordinatorEffects {
+    std::vector<Persist> persist;
+    std::vector<Send> send;
+    std::vector<CloseSession> close;
+    std::vector<Job> jobs;
+    Instant wake_at = never;
+};
+
+}  // namespace causeway
