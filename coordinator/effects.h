@@ -72,6 +72,8 @@ struct SnapshotWritten {
     Digest model;
     std::uint64_t bytes = 0;
     double update_norm = 0;
+    std::uint64_t bytes_up_total = 0;    // at the sockets of client sessions since the process started, both after
+    std::uint64_t bytes_down_total = 0;  // encryption: a round's bytes are the difference to the last commit's
 };
 struct ModelEvaluated {
     ExperimentId experiment = 0;
