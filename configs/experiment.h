@@ -1,0 +1,146 @@
+// The resolved experiment: every key of an experiment file with its value, after presets, defaults and --set.
+//
+// A plain value that coordinator, clients, simulator and commands read; nothing here parses or checks. The same keys
+// are declared once more as data in configs/fields.cpp (type, unit, bounds, doc), from which reading, `show`, `--set`
+// and docs/configuration.md are made, so a key that is missing there does not exist for a user.
+// configs/reader.h makes an Experiment from a file; configs/canonical.h prints one; configs/workload.h says what its
+// nodes are sent.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/time.h"
+#include "kernels/tensor.h"
+
+namespace causeway {
+
+/// Members by number, or as a share of the cohort: `quorum = "70%"`, `cohort = 4`, `cohort = "all"` (a share of 1).
+struct CountOrShare {
+    enum class Kind { count, share };
+    Kind kind = Kind::share;
+    std::uint32_t count = 0;
+    double share = 1;  // 0..1
+
+    bool operator==(const CountOrShare&) const = default;
+    /// How many of `members` this is: a count as it stands, a share rounded up; at least 1, may exceed `members`.
+    [[nodiscard]] std::uint32_t of(std::uint32_t members) const;
+};
+
+/// Where a value came from; `show` says it and errors point to it.
+struct Place {
+    enum class Origin { defaulted, preset, file, command_line };
+    Origin origin = Origin::defaulted;
+    std::string name;  // the file's name, the preset's name, or the key of --set
+    std::uint32_t line = 0;  // from 1, in a file only
+    std::uint32_t column = 0;
+
+    bool operator==(const Place&) const = default;
+    /// `digits.toml:3:9`, `--set train.batch`, `preset fedavg`, `default`
+    [[nodiscard]] std::string text() const;
+};
+
+/// How one process that holds all data hands it to clients (demo and simulate only).
+struct PartitionOptions {
+    std::string kind = "iid";  // iid | dirichlet | shards | quantity
+    double alpha = 0.5;        // dirichlet: smaller is more skewed
+    std::uint32_t labels = 2;  // shards: labels per client
+    double power = 1;          // quantity: client i's share falls as i^-power
+    bool operator==(const PartitionOptions&) const = default;
+};
+
+/// PyTorch's definitions; model/optimizer.h reads text().
+struct OptimizerOptions {
+    std::string kind = "sgd";  // sgd | adamw
+    double learning_rate = 0.05;
+    double momentum = 0;       // sgd
+    double beta1 = 0.9;        // adamw, the rest too
+    double beta2 = 0.999;
+    double epsilon = 1e-8;
+    double weight_decay = 0;   // both
+    bool operator==(const OptimizerOptions&) const = default;
+    /// Canonical: "sgd learning_rate=0.05 momentum=0.9"; only the keys of the kind.
+    [[nodiscard]] std::string text() const;
+};
+
+struct Experiment {
+    struct Identity {
+        std::string name;
+        std::uint64_t seed = 1;
+        std::uint32_t rounds = 20;
+        bool operator==(const Identity&) const = default;
+    } experiment;
+
+    struct Data {
+        std::string dataset;
+        std::string label = "last";  // column, or the format's own labels
+        Shape shape;                 // of one example, without the batch: [8, 8, 1]
+        std::string scale = "none";  // "0..16 -> 0..1"
+        double holdout = 0;          // share of the examples kept for evaluation, 0..0.9
+        PartitionOptions partition;
+        bool operator==(const Data&) const = default;
+    } data;
+
+    struct Model {
+        std::vector<std::string> layers;  // as spelt in the file, checked by model/chain.h
+        std::string loss = "cross-entropy";
+        bool operator==(const Model&) const = default;
+    } model;
+
+    struct Train {
+        OptimizerOptions optimizer;
+        std::uint32_t batch = 32;  // examples; 0: full
+        std::uint32_t local_epochs = 1;
+        std::string optimizer_state = "reset";  // reset | keep | average
+        std::uint32_t threads = 1;              // of the trainer, on each node
+        bool operator==(const Train&) const = default;
+    } train;
+
+    struct Regime {
+        std::string preset = "fedavg";
+        bool operator==(const Regime&) const = default;
+    } regime;
+
+    // The four tables that a preset fills in.
+    struct Mesh {
+        std::uint32_t stages = 1;
+        std::string replicas = "cohort";  // one replica per member of the round's cohort
+        bool operator==(const Mesh&) const = default;
+    } mesh;
+    struct Flow {
+        std::string kind = "local-epochs";  // split/flow.h
+        bool operator==(const Flow&) const = default;
+    } flow;
+    struct Sync {
+        std::string aggregator = "mean";  // aggregation/
+        CountOrShare cohort;              // of the members with a session when a round is drawn
+        CountOrShare quorum;              // of the cohort as drawn
+        std::uint32_t min_clients = 1;    // sessions that must be there before a round is drawn
+        Duration start_timeout{};         // waiting for min_clients no longer than this, 0: for ever
+        Duration straggler_deadline{};    // per round, 0: none
+        Duration rejoin{};                // a silent member may come back within this, 0: dropped at suspicion
+        bool operator==(const Sync&) const = default;
+    } sync;
+    struct Codec {
+        std::string uplink = "none";  // compression/
+        std::string downlink = "none";
+        bool operator==(const Codec&) const = default;
+    } codec;
+
+    struct Evaluation {
+        std::string where = "coordinator";  // coordinator | none
+        std::string dataset;                // resolved: data.dataset unless the file names another
+        std::uint32_t every = 1;            // rounds
+        bool operator==(const Evaluation&) const = default;
+    } evaluation;
+
+    /// By key path ("train.batch"): where the value came from. Every field of the table has one after reading.
+    std::map<std::string, Place> places;
+
+    /// Equal values; where they came from does not count.
+    bool operator==(const Experiment& other) const;
+};
+
+}  // namespace causeway
