@@ -108,7 +108,7 @@ struct SaveExperiment {  // new, or a status change
 struct SaveDecision {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
-    std::string kind;  // cohort | dropped | quorum | attempt | ...
+    std::string kind;  // cohort | dropped | refused | attempt: coordinator/decisions.h has each one's detail
     Json detail;
 };
 /// The commit of a round: names the snapshot, its participants and the next round's cohort in one transaction.
@@ -128,7 +128,12 @@ struct SaveEvaluation {
     double accuracy = 0;
     std::uint64_t examples = 0;
 };
-using Persist = std::variant<SaveExperiment, SaveDecision, SaveCommit, SaveEvaluation>;
+/// What a node holds, whenever it declares something new: a dataset is unknown only if no node ever declared it.
+struct SaveDeclaration {
+    std::string node;
+    std::vector<DatasetDeclaration> datasets;
+};
+using Persist = std::variant<SaveExperiment, SaveDecision, SaveCommit, SaveEvaluation, SaveDeclaration>;
 
 struct Send {
     SessionId session = 0;
@@ -159,11 +164,19 @@ struct AbsorbUpdate {
     SessionId session = 0;
     HeldUpdate update;
 };
+/// Give up the member's AbsorbUpdate that is under way. It is answered by UpdateAbsorbed all the same: with a
+/// fetch_error (code `cancelled`) when nothing of it is in the sum, or as absorbed when that was already done.
+struct CancelAbsorb {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::string node;
+};
 /// Division, outer optimizer, snapshot, fsync, rename, folder fsync.
 struct FinishRound {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
 };
+/// Answered by ModelEvaluated or JobFailed, one after the other in the order asked.
 struct EvaluateModel {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
@@ -173,7 +186,8 @@ struct EvaluateModel {
 struct ReleaseExperiment {
     ExperimentId experiment = 0;
 };
-using Job = std::variant<MakeModel, OpenRound, AbsorbUpdate, FinishRound, EvaluateModel, ReleaseExperiment>;
+using Job = std::variant<MakeModel, OpenRound, AbsorbUpdate, CancelAbsorb, FinishRound, EvaluateModel,
+                         ReleaseExperiment>;
 
 struct CoordinatorEffects {
     std::vector<Persist> persist;
