@@ -1,0 +1,69 @@
+// Builders of operations: one function per kind of kernels/backend.h, which says the operand order and the arithmetic.
+//
+// They exist so that callers cannot transpose a shape; a builder only fills in a cw_op.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/backend.h"
+
+namespace causeway::ops {
+
+constexpr std::int64_t any = CW_ANY;
+
+/// w is [outputs, inputs].
+struct MatmulShape {
+    std::int64_t batch;
+    std::int64_t inputs;
+    std::int64_t outputs;
+};
+enum class Bias { absent, present };
+enum class Write { overwrite = CW_OVERWRITE, accumulate = CW_ACCUMULATE };
+enum class Gradient { absent, present };
+enum class Labels { i64 = CW_I64, u32 = CW_U32 };
+enum class Momentum { absent, plain, nesterov };
+
+/// run({x, w, b, y}), or ({x, w, y})
+cw_op matmul(const MatmulShape& shape, Bias bias = Bias::present);
+/// run({dy, w, dx})
+cw_op matmul_backward_data(const MatmulShape& shape);
+/// run({dy, x, dw, db}), or ({dy, x, dw})
+cw_op matmul_backward_weights(const MatmulShape& shape, Write write = Write::overwrite, Bias bias = Bias::present);
+
+/// run({x, y})
+cw_op relu(std::int64_t count = any);
+/// run({x, dy, dx}); y may be given for x
+cw_op relu_backward(std::int64_t count = any);
+/// run({x, y}): the exact, erf form
+cw_op gelu(std::int64_t count = any);
+/// run({x, dy, dx})
+cw_op gelu_backward(std::int64_t count = any);
+
+/// run({x, labels, loss, correct, dx}, {divisor}), or without dx
+cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient = Gradient::present,
+                            Labels labels = Labels::i64);
+
+/// run({theta, g, m}, {rate, momentum, dampening, decay, step}); with Momentum::absent run({theta, g}, the same five)
+cw_op sgd(Momentum momentum, std::int64_t count = any);
+/// run({theta, g, m, v}, {rate, beta1, beta2, epsilon, decay, step})
+cw_op adamw(std::int64_t count = any);
+
+/// run({x, y}, {a})
+cw_op axpy(std::int64_t count = any);
+/// run({x}, {a})
+cw_op scale(std::int64_t count = any);
+/// run({x, s})
+cw_op sum_of_squares(std::int64_t count = any);
+/// run({x}, {a})
+cw_op fill(std::int64_t count = any);
+/// run({x, y})
+cw_op copy(std::int64_t count = any);
+
+/// run({high, low, x_0 .. x_{terms-1}}, {weight_0 ..}); terms in 1..8
+cw_op exact_add(int terms, std::int64_t count = any);
+/// run({high, low})
+cw_op exact_carry(std::int64_t count = any);
+/// run({high, low, mean}, {weight})
+cw_op exact_mean(std::int64_t count = any);
+
+}  // namespace causeway::ops
