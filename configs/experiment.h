@@ -1,8 +1,8 @@
 // The resolved experiment: every key of an experiment file with its value, after presets, defaults and --set.
 //
-// A plain value that coordinator, clients, simulator and commands read; nothing here parses or checks. The same keys
-// are declared once more as data in configs/fields.cpp (type, unit, bounds, doc), from which reading, `show`, `--set`
-// and docs/configuration.md are made, so a key that is missing there does not exist for a user.
+// A plain value that coordinator, clients, simulator and commands read; nothing here parses or checks. The initial
+// values are the defaults. configs/fields.cpp describes each key (type, unit, bounds, doc) and points at its member
+// here; reading, `show`, `--set` and docs/configuration.md are made from that table.
 // configs/reader.h makes an Experiment from a file; configs/canonical.h prints one; configs/workload.h says what its
 // nodes are sent.
 #pragma once
@@ -116,11 +116,11 @@ struct Experiment {
     struct Sync {
         std::string aggregator = "mean";  // aggregation/
         CountOrShare cohort;              // of the members with a session when a round is drawn
-        CountOrShare quorum;              // of the cohort as drawn
+        CountOrShare quorum{.share = 0.7};  // of the cohort as drawn
         std::uint32_t min_clients = 1;    // sessions that must be there before a round is drawn
-        Duration start_timeout{};         // waiting for min_clients no longer than this, 0: for ever
-        Duration straggler_deadline{};    // per round, 0: none
-        Duration rejoin{};                // a silent member may come back within this, 0: dropped at suspicion
+        Duration start_timeout = std::chrono::minutes(10);   // waiting for min_clients no longer than this
+        Duration straggler_deadline = std::chrono::hours(1);  // per round, 0: none
+        Duration rejoin = std::chrono::seconds(60);  // a silent member may come back within it, 0: dropped at once
         bool operator==(const Sync&) const = default;
     } sync;
     struct Codec {
