@@ -1,0 +1,58 @@
+// How the values of a file become examples: which column is the label, the shape of an example, a linear scale.
+//
+// The options come from [data] of an experiment file and travel to the clients as text inside an assignment, so they
+// have one canonical text form, and its parser takes any bytes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.h"
+
+namespace causeway {
+
+/// [low, high]
+struct Interval {
+    double low = 0;
+    double high = 0;
+    bool operator==(const Interval&) const = default;
+};
+
+/// Maps from.low to to.low and from.high to to.high; `to` may descend ("0..255 -> 1..0" inverts).
+struct Scale {
+    Interval from;
+    Interval to;
+    bool operator==(const Scale&) const = default;
+};
+
+struct DataOptions {
+    std::string label;                // "last", a column's name or its index from 0; "": the format's own labels
+    std::vector<std::int64_t> shape;  // of one example; empty: as stored
+    std::optional<Scale> scale;
+    bool operator==(const DataOptions&) const = default;
+};
+
+/// Everything that is wrong with the options, empty when nothing is.
+[[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
+
+/// "label=last shape=8x8x1 scale=0..16->0..1": absent where the option is; bytes of a label other than letters,
+/// digits and "_-.()" are written %XX. Options that pass the check come back from parse_data_options unchanged.
+[[nodiscard]] std::string to_text(const DataOptions& options);
+
+/// errors  invalid `data_options`: the message lists everything that is wrong. Total: any text is an option set or an error
+[[nodiscard]] Result<DataOptions> parse_data_options(std::string_view text);
+
+/// "0..16 -> 0..1"; spaces are free. errors: invalid `scale`
+[[nodiscard]] Result<Scale> parse_scale(std::string_view text);
+/// "0..16->0..1"
+[[nodiscard]] std::string to_text(const Scale& scale);
+
+/// "8x8x1". errors: invalid `shape`: not 1 to 8 positive sizes, or more than 2^31 values
+[[nodiscard]] Result<std::vector<std::int64_t>> parse_shape(std::string_view text);
+/// "8x8x1"; "" for an empty shape.
+[[nodiscard]] std::string shape_text(const std::vector<std::int64_t>& shape);
+
+}  // namespace causeway
