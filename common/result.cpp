@@ -6,8 +6,8 @@
 namespace causeway {
 namespace {
 
-constexpr std::array<std::string_view, 9> kind_names = {"invalid",   "not_found", "refused",     "overloaded", "disconnected",
-                                                        "timed_out", "corrupt",   "unsupported", "io"};
+constexpr std::array<std::string_view, 9> kind_names = {
+    "invalid", "not_found", "refused", "overloaded", "disconnected", "timed_out", "corrupt", "unsupported", "io"};
 
 }  // namespace
 

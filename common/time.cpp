@@ -40,8 +40,7 @@ Duration from_seconds(double value) {
 Result<Duration> parse_duration(std::string_view text) {
     const auto wrong = [&] {
         return fail(ErrorKind::invalid, "bad_duration",
-                    fmt::format("\"{}\" is not a duration: write a number and a unit, such as 250ms, 30s, 10m, 2h or 1d",
-                                text));
+                    fmt::format("\"{}\" is not a duration: write a number and a unit: 250ms, 30s, 10m", text));
     };
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
