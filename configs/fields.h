@@ -26,8 +26,8 @@ using FieldAccess =
 enum class NumberStyle { plain, share };  // 0.05, or "20%" of a whole
 enum class Presence { optional, required };
 
-/// A check that another folder owns (codec, aggregator, scale, ...): what is wrong with the text, or nothing.
-using TextCheck = std::optional<std::string> (*)(const std::string& text);
+/// A check that another folder owns (codec, aggregator, scale, ...): the canonical spelling, or what is wrong.
+using TextCheck = Result<std::string> (*)(const std::string& text);
 
 struct Field {
     std::string path;  // "data.partition.alpha"
@@ -37,7 +37,7 @@ struct Field {
     double least = 0;  // inclusive bounds: of a number, a share, a count; seconds of a duration; items of a list
     double most = 0;
     std::vector<std::string> choices;  // of a text; empty: free
-    TextCheck check = nullptr;         // of a text or of each item of a list
+    TextCheck check = nullptr;         // of a text; decides before `choices`, which then only document
     std::string word;                  // a text that stands for the count 0: "full"
     std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value
     std::string unit;                  // "examples", for people

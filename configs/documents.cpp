@@ -1,0 +1,115 @@
+// Generated documents. Rows keep the order of the field table, so a key stands in the same place everywhere.
+#include "configs/documents.h"
+
+#include <fmt/format.h>
+
+#include "configs/fields.h"
+#include "configs/presets.h"
+#include "configs/values.h"
+
+namespace causeway {
+
+namespace {
+
+constexpr auto introduction = R"(# The experiment file
+
+Made by `causeway experiment fields > docs/configuration.md` from the table in configs/fields.cpp; a test compares them.
+
+An experiment is one TOML file. `causeway experiment validate FILE` reports all mistakes at once, each with
+`file:line:column`; `causeway experiment show FILE` prints every value with the place it came from; `--set table.key=value`
+overrides one value, checked like the file. Durations carry a unit (`ms s m h d`), shares a percent sign. Unknown keys
+are errors.
+
+)";
+
+std::string table_of(const Field& field) { return field.path.substr(0, field.path.find('.')); }
+std::string key_of(const Field& field) { return field.path.substr(field.path.find('.') + 1); }
+
+/// A bar would end the cell of a Markdown table.
+std::string cell(std::string_view text) {
+    std::string escaped;
+    for (const char c : text) {
+        escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+    }
+    return escaped;
+}
+
+std::string default_text(const Field& field) {
+    if (field.presence == Presence::required) {
+        return "required";
+    }
+    if (field.path == "evaluation.dataset") {
+        return "that of [data]";
+    }
+    return "`" + print_value(field, Experiment{}) + "`";
+}
+
+std::string markdown_row(const Field& field) {
+    auto values = describe_values(field);
+    if (!field.unit.empty()) {
+        values += " (" + field.unit + ")";
+    }
+    auto doc = field.doc;
+    if (!field.only_with.empty()) {
+        doc += " Only with `" + field.only_with + "`.";
+    }
+    return fmt::format("| `{}` | {} | {} | {} | `{}` |\n", key_of(field), cell(default_text(field)), cell(values),
+                       cell(doc), cell(field.example));
+}
+
+std::string preset_section() {
+    std::string text = "## Presets\n\n`[regime] preset` is a name for the four tables [mesh] [flow] [sync] [codec].\n\n"
+                       "| preset | what it is | in this version |\n|---|---|---|\n";
+    for (const auto& preset : all_presets()) {
+        text += fmt::format("| `{}` | {} | {} |\n", preset.name, preset.doc, preset.toml.empty() ? "no" : "yes");
+    }
+    for (const auto& preset : all_presets()) {
+        if (!preset.toml.empty()) {
+            text += fmt::format("\n`{}` stands for\n```toml{}```\n", preset.name, preset.toml);
+        }
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string configuration_markdown() {
+    std::string text = introduction;
+    for (const auto& table : all_tables()) {
+        text += fmt::format("## [{}]\n\n{}\n\n| key | default | values | meaning | example |\n|---|---|---|---|---|\n",
+                            table.name, table.doc);
+        for (const auto& field : all_fields()) {
+            if (table_of(field) == table.name) {
+                text += markdown_row(field);
+            }
+        }
+        text += "\n";
+    }
+    return text + preset_section();
+}
+
+std::string init_template(const InitOptions& options) {
+    std::string text = "# An experiment for Causeway. Lines that begin with \"# key =\" show the default; docs: "
+                       "docs/configuration.md.\n# Check it: causeway experiment validate FILE\n";
+    for (const auto& table : all_tables()) {
+        text += fmt::format("\n# {}\n[{}]\n", table.doc, table.name);
+        for (const auto& field : all_fields()) {
+            if (table_of(field) != table.name) {
+                continue;
+            }
+            auto value = field.presence == Presence::required ? field.example : print_value(field, Experiment{});
+            if (field.path == "experiment.name") {
+                value = toml_quoted(options.name);
+            } else if (field.path == "data.dataset" || field.path == "evaluation.dataset") {
+                value = toml_quoted(options.dataset);
+            }
+            const auto* mark = field.presence == Presence::required ? "" : "# ";
+            const auto only = field.only_with.empty() ? std::string() : " Only with " + field.only_with + ".";
+            text += fmt::format("# {}{} Values: {}.\n{}{} = {}\n", field.doc, only, describe_values(field), mark,
+                                key_of(field), value);
+        }
+    }
+    return text;
+}
+
+}  // namespace causeway

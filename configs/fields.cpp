@@ -1,0 +1,223 @@
+// The rows. Bounds are wide enough for any sensible use and narrow enough that a slip of the keyboard (a learning rate of
+// 50, a million local epochs) or an overflow shows at once. A default is the member's initial value in experiment.h.
+#include "configs/fields.h"
+
+#include <algorithm>
+
+#include "configs/checks.h"
+#include "configs/presets.h"
+
+// The member of an Experiment as a function, because pointers to nested members do not compose.
+#define MEMBER(member) (+[](Experiment& e) -> auto& { return e.member; })
+
+namespace causeway {
+
+namespace {
+
+constexpr double max_count = 1'000'000;   // rounds, members, epochs: 1e6 of anything is a mistake
+constexpr double max_seconds = 30 * 86400;
+
+std::vector<Field> experiment_fields() {
+    return {
+        {.path = "experiment.name", .access = MEMBER(experiment.name), .presence = Presence::required,
+         .check = check_name, .doc = "What people call it; letters, digits, dots, dashes, underscores.",
+         .example = R"("digits-fedavg")"},
+        {.path = "experiment.seed", .access = MEMBER(experiment.seed), .most = 9007199254740992.0,
+         .doc = "Every random choice follows from it: initial model, batch order, cohorts, partition.",
+         .example = "7"},
+        {.path = "experiment.rounds", .access = MEMBER(experiment.rounds), .least = 1, .most = max_count,
+         .unit = "rounds", .doc = "How many rounds are committed before the experiment has succeeded.",
+         .example = "20"},
+    };
+}
+
+std::vector<Field> data_fields() {
+    return {
+        {.path = "data.dataset", .access = MEMBER(data.dataset), .presence = Presence::required, .check = check_name,
+         .doc = "The name that nodes map to a path with `--data NAME=PATH`.", .example = R"("digits")"},
+        {.path = "data.label", .access = MEMBER(data.label),
+         .doc = "The column that holds the label (`last`, `first`, an index from 0); formats with their own labels "
+                "ignore it.",
+         .example = R"("last")"},
+        {.path = "data.shape", .access = MEMBER(data.shape), .presence = Presence::required, .least = 1, .most = 8,
+         .doc = "The shape of one example: height, width, channels for images.", .example = "[8, 8, 1]"},
+        {.path = "data.scale", .access = MEMBER(data.scale), .check = check_scale,
+         .doc = "How raw values become inputs, `none` or `LOW..HIGH -> LOW..HIGH`.", .example = R"("0..16 -> 0..1")"},
+        {.path = "data.holdout", .access = MEMBER(data.holdout), .style = NumberStyle::share, .most = 0.9,
+         .doc = "The share of the examples kept for evaluation, drawn by the seed; only in `demo` and `simulate`, where "
+                "one process hands out the data.",
+         .example = R"("20%")"},
+        {.path = "data.partition.kind", .access = MEMBER(data.partition.kind),
+         .choices = {"iid", "dirichlet", "shards", "quantity"},
+         .doc = "How `demo` and `simulate` hand the examples to clients.", .example = R"("dirichlet")"},
+        {.path = "data.partition.alpha", .access = MEMBER(data.partition.alpha), .least = 1e-3, .most = 1e6,
+         .only_with = "data.partition.kind=dirichlet",
+         .doc = "Concentration of each label's shares over the clients: 0.1 is very skewed, 100 nearly even.",
+         .example = "0.5"},
+        {.path = "data.partition.labels", .access = MEMBER(data.partition.labels), .least = 1, .most = 65536,
+         .only_with = "data.partition.kind=shards", .unit = "labels", .doc = "How many labels each client sees.",
+         .example = "2"},
+        {.path = "data.partition.power", .access = MEMBER(data.partition.power), .most = 10,
+         .only_with = "data.partition.kind=quantity",
+         .doc = "Client i holds a share that falls as i to the minus this power; 0 is even.", .example = "1.5"},
+    };
+}
+
+std::vector<Field> model_fields() {
+    return {
+        {.path = "model.layers", .access = MEMBER(model.layers), .presence = Presence::required, .least = 1,
+         .most = 1024, .doc = "The chain of layers, from the input to the scores of the loss.",
+         .example = R"(["flatten", "dense 64", "relu", "dense 10"])"},
+        {.path = "model.loss", .access = MEMBER(model.loss), .choices = {"cross-entropy"},
+         .doc = "What training makes small.", .example = R"("cross-entropy")"},
+    };
+}
+
+std::vector<Field> train_fields() {
+    return {
+        {.path = "train.optimizer.kind", .access = MEMBER(train.optimizer.kind), .choices = {"sgd", "adamw"},
+         .doc = "The clients' optimizer, by PyTorch's definition.", .example = R"("sgd")"},
+        {.path = "train.optimizer.learning_rate", .access = MEMBER(train.optimizer.learning_rate), .least = 1e-9,
+         .most = 10, .doc = "The step size.", .example = "0.1"},
+        {.path = "train.optimizer.momentum", .access = MEMBER(train.optimizer.momentum), .most = 0.999999,
+         .only_with = "train.optimizer.kind=sgd", .doc = "How much of the last step is carried on; 0 is plain SGD.",
+         .example = "0.9"},
+        {.path = "train.optimizer.beta1", .access = MEMBER(train.optimizer.beta1), .most = 0.999999,
+         .only_with = "train.optimizer.kind=adamw", .doc = "Decay of the mean of gradients.", .example = "0.9"},
+        {.path = "train.optimizer.beta2", .access = MEMBER(train.optimizer.beta2), .most = 0.999999,
+         .only_with = "train.optimizer.kind=adamw", .doc = "Decay of the mean of squared gradients.",
+         .example = "0.999"},
+        {.path = "train.optimizer.epsilon", .access = MEMBER(train.optimizer.epsilon), .least = 1e-12, .most = 1,
+         .only_with = "train.optimizer.kind=adamw", .doc = "Added to the root before dividing.", .example = "1e-8"},
+        {.path = "train.optimizer.weight_decay", .access = MEMBER(train.optimizer.weight_decay), .most = 1,
+         .doc = "Pull of the parameters towards 0: added to the gradient (sgd), or apart from it (adamw).",
+         .example = "0.0001"},
+        {.path = "train.batch", .access = MEMBER(train.batch), .least = 1, .most = max_count, .word = "full",
+         .unit = "examples", .doc = "Examples per optimizer step; a short last batch is kept.", .example = "32"},
+        {.path = "train.local_epochs", .access = MEMBER(train.local_epochs), .least = 1, .most = 10'000,
+         .unit = "epochs", .doc = "Passes over a client's own data in one round.", .example = "3"},
+        {.path = "train.optimizer_state", .access = MEMBER(train.optimizer_state),
+         .choices = {"reset", "keep", "average"},
+         .doc = "What becomes of a client's optimizer state (momentum and the like) when models are synchronised.",
+         .example = R"("reset")"},
+        {.path = "train.threads", .access = MEMBER(train.threads), .least = 1, .most = 256, .unit = "threads",
+         .doc = "Threads of the trainer on each node; part of its compute signature.", .example = "1"},
+    };
+}
+
+std::vector<Field> regime_fields() {
+    return {
+        {.path = "regime.preset", .access = MEMBER(regime.preset), .choices = available_presets(),
+         .check = check_preset, .doc = "The regime by name; it fills in [mesh], [flow], [sync] and [codec].", .example = R"("fedavg")"},
+        {.path = "mesh.stages", .access = MEMBER(mesh.stages), .least = 1, .most = 1, .unit = "stages",
+         .doc = "Segments that the chain of layers is cut into.", .example = "1"},
+        {.path = "mesh.replicas", .access = MEMBER(mesh.replicas), .choices = {"cohort"},
+         .doc = "Who holds a replica of each stage: every member of the round's cohort.", .example = R"("cohort")"},
+        {.path = "flow.kind", .access = MEMBER(flow.kind), .choices = {"local-epochs"},
+         .doc = "How batches move along the stages.", .example = R"("local-epochs")"},
+    };
+}
+
+std::vector<Field> sync_fields() {
+    return {
+        {.path = "sync.aggregator", .access = MEMBER(sync.aggregator), .check = check_aggregator,
+         .doc = "The rule that makes one model of many updates.", .example = R"("mean")"},
+        {.path = "sync.cohort", .access = MEMBER(sync.cohort), .least = 1, .most = max_count, .unit = "members",
+         .doc = "Who is drawn for a round: `all`, a count or a share of the clients in session.", .example = R"("50%")"},
+        {.path = "sync.quorum", .access = MEMBER(sync.quorum), .least = 1, .most = max_count, .unit = "members",
+         .doc = "How much of the cohort as drawn must be counted, or the round fails.", .example = R"("70%")"},
+        {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,
+         .unit = "clients", .doc = "Clients that must be in session before a round is drawn.", .example = "3"},
+        {.path = "sync.start_timeout", .access = MEMBER(sync.start_timeout), .least = 1, .most = max_seconds,
+         .doc = "How long to wait for `min_clients` before the experiment fails.", .example = R"("10m")"},
+        {.path = "sync.straggler_deadline", .access = MEMBER(sync.straggler_deadline), .most = max_seconds,
+         .doc = "A round closes this long after its start at the latest; `0s`: it waits for all.",
+         .example = R"("30s")"},
+        {.path = "sync.rejoin", .access = MEMBER(sync.rejoin), .most = max_seconds,
+         .doc = "A silent client may come back within this time and go on; `0s`: it is dropped at once.",
+         .example = R"("60s")"},
+        {.path = "codec.uplink", .access = MEMBER(codec.uplink), .check = check_codec,
+         .doc = "How updates are compressed on their way to the coordinator.", .example = R"("none")"},
+        {.path = "codec.downlink", .access = MEMBER(codec.downlink), .check = check_codec,
+         .doc = "How models are compressed on their way to the clients.", .example = R"("none")"},
+    };
+}
+
+std::vector<Field> evaluation_fields() {
+    return {
+        {.path = "evaluation.where", .access = MEMBER(evaluation.where), .choices = {"coordinator", "none"},
+         .doc = "Who measures loss and accuracy on held-out data after a commit.", .example = R"("coordinator")"},
+        {.path = "evaluation.dataset", .access = MEMBER(evaluation.dataset), .check = check_name,
+         .doc = "The held-out set's name at the coordinator; when left out, that of [data].",
+         .example = R"("digits")"},
+        {.path = "evaluation.every", .access = MEMBER(evaluation.every), .least = 1, .most = max_count,
+         .unit = "rounds", .doc = "Evaluate after each so many rounds, and after the last one.", .example = "1"},
+    };
+}
+
+std::vector<Field> make_fields() {
+    std::vector<Field> fields;
+    for (auto part : {experiment_fields(), data_fields(), model_fields(), train_fields(), regime_fields(),
+                      sync_fields(), evaluation_fields()}) {
+        fields.insert(fields.end(), part.begin(), part.end());
+    }
+    return fields;
+}
+
+const Field& field_that_governs(const Field& field, std::string_view& value) {
+    const auto equals = field.only_with.find('=');
+    value = std::string_view(field.only_with).substr(equals + 1);
+    const auto* governing = find_field(std::string_view(field.only_with).substr(0, equals));
+    ASSERT(governing != nullptr);
+    return *governing;
+}
+
+}  // namespace
+
+std::span<const Field> all_fields() {
+    static const std::vector<Field> fields = make_fields();
+    return fields;
+}
+
+const Field* find_field(std::string_view path) {
+    const auto fields = all_fields();
+    const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.path == path; });
+    return found == fields.end() ? nullptr : &*found;
+}
+
+std::span<const ReservedKey> reserved_keys() {
+    static const std::vector<ReservedKey> keys = {
+        {"regime.cut", "a cut needs a split preset (split, u-shaped, splitfed-v1, splitfed-v2, gsfl)"},
+        {"regime.groups", "groups need the preset gsfl"},
+    };
+    return keys;
+}
+
+std::span<const TableDoc> all_tables() {
+    static const std::vector<TableDoc> tables = {
+        {"experiment", "What this run is called and how long it lasts."},
+        {"data", "What is trained on. The data itself stays on the nodes."},
+        {"model", "The network, as a chain of layers."},
+        {"train", "What a client does in one round."},
+        {"regime", "Who trains what, by name."},
+        {"mesh", "Filled in by the preset: segments across, replicas down."},
+        {"flow", "Filled in by the preset: how batches move."},
+        {"sync", "Who agrees on what, when, and who may be missing."},
+        {"codec", "What travels, and how it is compressed."},
+        {"evaluation", "How good the model is, measured after the commit; it never delays a round."},
+    };
+    return tables;
+}
+
+bool applies(const Field& field, const Experiment& experiment) {
+    if (field.only_with.empty()) {
+        return true;
+    }
+    std::string_view wanted;
+    const auto& governing = field_that_governs(field, wanted);
+    const auto* text = std::get_if<std::string& (*)(Experiment&)>(&governing.access);
+    ASSERT(text != nullptr);
+    return (*text)(const_cast<Experiment&>(experiment)) == wanted;  // the accessor only forms a reference
+}
+
+}  // namespace causeway
