@@ -56,12 +56,13 @@ struct OptimizerOptions {
     std::string kind = "sgd";  // sgd | adamw
     double learning_rate = 0.05;
     double momentum = 0;       // sgd
+    std::uint32_t nesterov = 0;  // sgd, 0 or 1
     double beta1 = 0.9;        // adamw, the rest too
     double beta2 = 0.999;
     double epsilon = 1e-8;
     double weight_decay = 0;   // both
     bool operator==(const OptimizerOptions&) const = default;
-    /// Canonical: "sgd learning_rate=0.05 momentum=0.9"; only the keys of the kind.
+    /// "sgd learning_rate=0.05 momentum=0.9 ...": the keys of the kind, as model/optimizer.h reads them.
     [[nodiscard]] std::string text() const;
 };
 
@@ -124,8 +125,8 @@ struct Experiment {
         bool operator==(const Sync&) const = default;
     } sync;
     struct Codec {
-        std::string uplink = "none";  // compression/
-        std::string downlink = "none";
+        std::string uplink = "dense";  // compression/
+        std::string downlink = "dense";
         bool operator==(const Codec&) const = default;
     } codec;
 

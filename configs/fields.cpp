@@ -82,6 +82,8 @@ std::vector<Field> train_fields() {
         {.path = "train.optimizer.momentum", .access = MEMBER(train.optimizer.momentum), .most = 0.999999,
          .only_with = "train.optimizer.kind=sgd", .doc = "How much of the last step is carried on; 0 is plain SGD.",
          .example = "0.9"},
+        {.path = "train.optimizer.nesterov", .access = MEMBER(train.optimizer.nesterov), .most = 1,
+         .only_with = "train.optimizer.kind=sgd", .doc = "1: look ahead along the momentum.", .example = "1"},
         {.path = "train.optimizer.beta1", .access = MEMBER(train.optimizer.beta1), .most = 0.999999,
          .only_with = "train.optimizer.kind=adamw", .doc = "Decay of the mean of gradients.", .example = "0.9"},
         {.path = "train.optimizer.beta2", .access = MEMBER(train.optimizer.beta2), .most = 0.999999,
@@ -137,9 +139,9 @@ std::vector<Field> sync_fields() {
          .doc = "A silent client may come back within this time and go on; `0s`: it is dropped at once.",
          .example = R"("60s")"},
         {.path = "codec.uplink", .access = MEMBER(codec.uplink), .check = check_codec,
-         .doc = "How updates are compressed on their way to the coordinator.", .example = R"("none")"},
+         .doc = "How updates are compressed on their way to the coordinator.", .example = R"("dense")"},
         {.path = "codec.downlink", .access = MEMBER(codec.downlink), .check = check_codec,
-         .doc = "How models are compressed on their way to the clients.", .example = R"("none")"},
+         .doc = "How models are compressed on their way to the clients.", .example = R"("dense")"},
     };
 }
 

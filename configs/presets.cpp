@@ -12,7 +12,7 @@ constexpr auto fedavg_toml = R"(
 mesh = { stages = 1, replicas = "cohort" }
 flow = { kind = "local-epochs" }
 sync = { aggregator = "mean", cohort = "all" }
-codec = { uplink = "none", downlink = "none" }
+codec = { uplink = "dense", downlink = "dense" }
 train = { optimizer_state = "reset" }
 )";
 

@@ -1,0 +1,189 @@
+// The questions to model/, data/, aggregation/, split/ and compression/, and the combinations that make no sense.
+//
+// Each joint check names the fields it looks at: when one of them is broken, the check would only repeat that mistake.
+#include "configs/checks.h"
+
+#include <algorithm>
+#include <span>
+
+#include <fmt/format.h>
+
+#include "aggregation/aggregator.h"
+#include "common/text.h"
+#include "compression/codec.h"
+#include "configs/presets.h"
+#include "configs/workload.h"
+#include "data/data_options.h"
+#include "data/partition.h"
+#include "model/chain.h"
+#include "model/optimizer.h"
+
+namespace causeway {
+
+namespace {
+
+constexpr std::size_t max_name_bytes = 64;  // names appear in certificates, paths and tables
+
+using Found = std::vector<Inconsistency>;
+
+Result<std::string> invalid(std::string message) {
+    return fail(ErrorKind::invalid, "bad_configuration", std::move(message));
+}
+
+std::string path_of(LayerError::Place place) {
+    switch (place) {
+        case LayerError::Place::input: return "data.shape";
+        case LayerError::Place::loss: return "model.loss";
+        case LayerError::Place::layer: break;
+    }
+    return "model.layers";
+}
+
+void check_layers(const Experiment& experiment, Found& found) {
+    const auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    if (chain) {
+        return;
+    }
+    for (const auto& error : chain.error()) {
+        const bool one_layer = error.place == LayerError::Place::layer;
+        found.push_back({path_of(error.place), one_layer ? std::optional(error.layer) : std::nullopt, error.message});
+    }
+}
+
+void check_optimizer(const Experiment& experiment, Found& found) {
+    const auto spec = parse_optimizer(experiment.train.optimizer.text());
+    if (!spec) {
+        found.push_back({"train.optimizer", {}, spec.error().message});
+    }
+}
+
+void check_data(const Experiment& experiment, Found& found) {
+    for (const auto& error : check_data_options(data_options_of(experiment))) {
+        found.push_back({"data", {}, error.message});
+    }
+    for (const auto& error : check_partition(partition_of(experiment))) {
+        found.push_back({"data.partition", {}, error.message});
+    }
+}
+
+/// The smallest cohort that is certain before anybody has joined.
+std::uint32_t least_cohort(const Experiment& experiment) {
+    return experiment.sync.cohort.of(experiment.sync.min_clients);
+}
+
+void check_members(const Experiment& experiment, Found& found) {
+    const auto& sync = experiment.sync;
+    if (sync.cohort.kind != CountOrShare::Kind::count) {
+        return;
+    }
+    if (sync.min_clients > sync.cohort.count) {
+        found.push_back({"sync.min_clients", {}, fmt::format("min_clients {} is more than the cohort of {}: lower it "
+                                                             "or draw a larger cohort",
+                                                             sync.min_clients, sync.cohort.count)});
+    }
+    if (sync.quorum.kind == CountOrShare::Kind::count && sync.quorum.count > sync.cohort.count) {
+        found.push_back({"sync.quorum", {}, fmt::format("a quorum of {} can never be reached by a cohort of {}",
+                                                        sync.quorum.count, sync.cohort.count)});
+    }
+}
+
+void check_rule(const Experiment& experiment, Found& found) {
+    const auto cohort = least_cohort(experiment);
+    const auto rule = parse_aggregator(experiment.sync.aggregator, {cohort, experiment.sync.quorum.of(cohort)});
+    if (!rule) {
+        found.push_back({"sync.aggregator", {}, rule.error().message});
+    }
+}
+
+struct JointCheck {
+    std::vector<std::string_view> needs;
+    void (*check)(const Experiment& experiment, Found& found);
+};
+
+const std::vector<JointCheck>& joint_checks() {
+    static const std::vector<JointCheck> checks = {
+        {{"data.shape", "model.layers", "model.loss"}, check_layers},
+        {{"train.optimizer.kind", "train.optimizer.learning_rate", "train.optimizer.momentum",
+          "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon", "train.optimizer.weight_decay"},
+         check_optimizer},
+        {{"data.label", "data.shape", "data.scale", "data.partition.kind", "data.partition.alpha",
+          "data.partition.labels", "data.partition.power"},
+         check_data},
+        {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
+        {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
+    };
+    return checks;
+}
+
+}  // namespace
+
+std::string unknown_name(std::string_view kind, std::string_view wrong, const std::vector<std::string>& known) {
+    const auto start = fmt::format("unknown {} \"{}\"", kind, wrong.substr(0, 80));
+    const auto nearest = nearest_name(wrong, known);
+    const auto hint = nearest ? fmt::format("; did you mean \"{}\"?", *nearest) : std::string();
+    return fmt::format("{}{} known: {}", start, nearest ? hint : ";", join(known, ", "));
+}
+
+Result<std::string> check_name(const std::string& text) {
+    const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '_' ||
+               c == '.';
+    });
+    if (!plain || text.empty() || text.size() > max_name_bytes || text.front() == '.' || text.front() == '-') {
+        return invalid(fmt::format("a name has 1 to {} letters, digits, dots, dashes or underscores and begins with a "
+                                   "letter, a digit or an underscore",
+                                   max_name_bytes));
+    }
+    return text;
+}
+
+Result<std::string> check_preset(const std::string& text) {
+    const auto available = available_presets();
+    const auto* preset = find_preset(text);
+    if (preset == nullptr) {
+        std::vector<std::string> all;
+        for (const auto& known : all_presets()) {
+            all.push_back(known.name);
+        }
+        const auto nearest = nearest_name(text, all);
+        return invalid(fmt::format("unknown preset \"{}\"; {}available: {}", text,
+                                   nearest ? fmt::format("did you mean \"{}\"? ", *nearest) : std::string(),
+                                   join(available, ", ")));
+    }
+    if (preset->toml.empty()) {
+        return invalid(fmt::format("preset \"{}\" is not available in this version; available: {}", text,
+                                   join(available, ", ")));
+    }
+    return text;
+}
+
+Result<std::string> check_scale(const std::string& text) {
+    if (text == "none") {
+        return text;
+    }
+    TRY_ASSIGN(const auto scale, parse_scale(text));
+    return to_text(scale);
+}
+
+Result<std::string> check_aggregator(const std::string& text) {
+    constexpr std::uint32_t enough = 1'000'000;  // whether the cohort suffices is a joint check
+    TRY_ASSIGN(const auto rule, parse_aggregator(text, {enough, enough}));
+    return rule.text;
+}
+
+Result<std::string> check_codec(const std::string& text) {
+    TRY_ASSIGN(const auto codec, parse_codec(text));
+    return codec.text;
+}
+
+std::vector<Inconsistency> find_inconsistencies(const Experiment& experiment, const IsBroken& is_broken) {
+    Found found;
+    for (const auto& joint : joint_checks()) {
+        if (std::none_of(joint.needs.begin(), joint.needs.end(), is_broken)) {
+            joint.check(experiment, found);
+        }
+    }
+    return found;
+}
+
+}  // namespace causeway
