@@ -1,0 +1,258 @@
+// The command line: names, options, help with an example each. The only file that includes CLI11 (it compiles slowly).
+//
+// A function per group adds its commands; the chosen one leaves a closure in `chosen`, which main runs.
+#include "cli/arguments.h"
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/commands.h"
+#include "common/log.h"
+
+namespace causeway::cli {
+namespace {
+
+using Chosen = std::function<int(Output)>;
+
+struct Parser {
+    CLI::App app{"Causeway trains one model across places that share little bandwidth and no data.", "causeway"};
+    Output output;
+    bool log_json = false;
+    bool verbose = false;
+    Chosen chosen;
+};
+
+/// Adds a command with an example below its help; `run` gets the filled options.
+template <class Options>
+CLI::App* command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
+                  const std::string& example, std::shared_ptr<Options> options, int (*run)(const Options&, Output)) {
+    auto* added = parent.add_subcommand(name, about);
+    added->footer("Example:\n  " + example);
+    added->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
+    added->callback([&parser, options, run] {
+        parser.chosen = [options, run](Output output) { return run(*options, output); };
+    });
+    return added;
+}
+
+CLI::App* group(CLI::App& parent, const std::string& name, const std::string& about) {
+    auto* added = parent.add_subcommand(name, about);
+    added->require_subcommand(1);
+    return added;
+}
+
+void add_state(CLI::App* app, std::string& state, bool required) {
+    auto* option = app->add_option("--state", state, "the coordinator's state folder (or CAUSEWAY_STATE)");
+    option->envname("CAUSEWAY_STATE")->type_name("DIR");
+    if (required) {
+        option->required();
+    }
+}
+
+void add_data(CLI::App* app, std::vector<std::string>& data) {
+    app->add_option("--data", data, "a dataset of this machine: its name and path (repeatable)")->type_name("NAME=PATH");
+}
+
+void add_set(CLI::App* app, std::vector<std::string>& set) {
+    app->add_option("--set", set, "override a field of the experiment (repeatable)")->type_name("TABLE.KEY=VALUE");
+}
+
+void add_demo(Parser& parser) {
+    auto options = std::make_shared<DemoOptions>();
+    auto* app = command(parser, parser.app, "demo",
+                        "a whole federation on this machine: a coordinator and clients as processes, on real data",
+                        "causeway demo digits-fedavg --clients 8", options, run_demo);
+    app->add_option("example", options->example, "an example's name or an experiment file")->capture_default_str();
+    app->add_option("--clients", options->clients, "client processes, all required")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100));
+    app->add_option("--workers", options->workers, "worker threads of the coordinator; the result does not depend on it")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 64));
+    app->add_option("--state", options->state, "a new folder for everything the demo writes")->type_name("DIR");
+    add_data(app, options->data);
+    add_set(app, options->set);
+}
+
+void add_daemons(Parser& parser) {
+    auto coordinator = std::make_shared<CoordinatorOptions>();
+    auto* app = command(parser, parser.app, "coordinator", "the daemon that manages rounds; runs until it is stopped",
+                        "causeway coordinator --state ~/federation --data digits=holdout.csv.gz", coordinator,
+                        run_coordinator);
+    app->add_option("--state", coordinator->state, "its state folder")->required()->type_name("DIR");
+    app->add_option("--listen", coordinator->listen, "address and port")->capture_default_str()->type_name("ADDR");
+    app->add_option("--advertise", coordinator->advertise, "address that tokens carry, instead of all global ones")
+        ->type_name("HOST[:PORT]");
+    app->add_option("--federation", coordinator->federation, "its name in certificates, fixed at the first start")
+        ->capture_default_str();
+    app->add_option("--parallel", coordinator->parallel, "experiments that run at one time")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 16));
+    app->add_option("--workers", coordinator->workers, "threads that decode and check updates")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 64));
+    add_data(app, coordinator->data);
+
+    auto join = std::make_shared<JoinOptions>();
+    app = command(parser, parser.app, "join", "a node: enrols with a token at its first start, then trains",
+                  "causeway join cw1.TOKEN --state ~/node --data digits=part-1.csv.gz", join, run_join);
+    app->add_option("token", join->token, "from `causeway token new`; `-` reads it from stdin; later starts need none");
+    app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
+    app->add_option("--device", join->device, "auto or cpu")->capture_default_str()->check(CLI::IsMember({"auto", "cpu"}));
+    app->add_option("--threads", join->threads, "trainer threads, instead of what the experiment says")
+        ->check(CLI::Range(1, 1024));
+    add_data(app, join->data);
+}
+
+void add_federation(Parser& parser) {
+    auto* tokens = group(parser.app, "token", "join tokens");
+    auto token = std::make_shared<TokenOptions>();
+    auto* app = command(parser, *tokens, "new", "make a token with which one node can join once",
+                        "causeway token new --name hospital-a --state ~/federation", token, run_token_new);
+    app->add_option("--name", token->name, "the node's name, unique in the federation")->required();
+    app->add_option("--role", token->role, "what the node may do")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"client", "host", "aggregator", "operator"}));
+    app->add_option("--expires", token->expires, "how long it can be used")->capture_default_str();
+    add_state(app, token->state, true);
+
+    auto* nodes = group(parser.app, "node", "the nodes of the federation");
+    auto list = std::make_shared<NodeListOptions>();
+    app = command(parser, *nodes, "list", "every enrolled node, and whether it is connected",
+                  "causeway node list --state ~/federation", list, run_node_list);
+    add_state(app, list->state, true);
+}
+
+void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
+                      int (*run)(const FileOptions&, Output)) {
+    auto options = std::make_shared<FileOptions>();
+    auto* app = command(parser, parent, name, about, "causeway experiment " + name + " digits-fedavg --set train.batch=64",
+                        options, run);
+    app->add_option("file", options->file, "an experiment file or an example's name")->required();
+    add_set(app, options->set);
+    if (name == "submit") {
+        add_state(app, options->state, true);
+        app->add_flag("--watch", options->watch, "follow it to its end");
+    }
+}
+
+CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
+                          const std::shared_ptr<ExperimentOptions>& options,
+                          int (*run)(const ExperimentOptions&, Output)) {
+    auto* app = command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
+    add_state(app, options->state, true);
+    if (name != "list") {
+        app->add_option("id", options->id, "the experiment's number (default: the latest)");
+    }
+    return app;
+}
+
+void add_experiments(Parser& parser) {
+    auto& parent = *group(parser.app, "experiment", "experiments: write, check, run, follow, fetch the model");
+    auto init = std::make_shared<InitOptions>();
+    auto* app = command(parser, parent, "init", "write a commented experiment file to start from",
+                        "causeway experiment init my.toml --dataset digits", init, run_experiment_init);
+    app->add_option("file", init->file, "where to write it")->capture_default_str();
+    app->add_option("--name", init->name, "the experiment's name")->capture_default_str();
+    app->add_option("--dataset", init->dataset, "the dataset's name, as nodes declare it")->capture_default_str();
+    add_file_command(parser, parent, "validate", "check a file and report all of its mistakes", run_experiment_validate);
+    add_file_command(parser, parent, "show", "print it with presets expanded and where each value came from",
+                     run_experiment_show);
+    add_file_command(parser, parent, "submit", "hand it to the coordinator", run_experiment_submit);
+    add_run_command(parser, parent, "list", "all experiments of the federation", std::make_shared<ExperimentOptions>(),
+                    run_experiment_list);
+    add_run_command(parser, parent, "status", "where one stands, round by round", std::make_shared<ExperimentOptions>(),
+                    run_experiment_status);
+    add_run_command(parser, parent, "watch", "follow one live, from its first round to its end",
+                    std::make_shared<ExperimentOptions>(), run_experiment_watch);
+    add_run_command(parser, parent, "cancel", "stop one for good", std::make_shared<ExperimentOptions>(),
+                    run_experiment_cancel);
+    auto wait = std::make_shared<ExperimentOptions>();
+    add_run_command(parser, parent, "wait", "return when it has ended; exit code 0 only if it succeeded", wait,
+                    run_experiment_wait)
+        ->add_option("--timeout", wait->timeout, "give up after this long (exit code 4)")
+        ->type_name("DURATION");
+    auto exported = std::make_shared<ExperimentOptions>();
+    app = add_run_command(parser, parent, "export", "fetch a committed model as safetensors", exported,
+                          run_experiment_export);
+    app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors)")->type_name("FILE");
+    app->add_option("--round", exported->round, "the model of this round (default: the last)")
+        ->each([exported](const std::string&) { exported->chosen_round = true; });
+    parent.add_subcommand("fields", "print docs/configuration.md: every field, its default and bounds")
+        ->callback([&parser] { parser.chosen = run_experiment_fields; });
+}
+
+void add_data_commands(Parser& parser) {
+    auto& parent = *group(parser.app, "data", "datasets on this machine");
+    auto inspect = std::make_shared<InspectOptions>();
+    auto* app = command(parser, parent, "inspect", "read a dataset and say what is in it",
+                        "causeway data inspect digits.csv.gz --label last", inspect, run_data_inspect);
+    app->add_option("path", inspect->path, "a file or folder: CSV, IDX, NPY, or any of them gzipped")->required();
+    app->add_option("--label", inspect->label, "label column: last, a name or an index");
+    app->add_option("--shape", inspect->shape, "shape of one example, as 8x8x1");
+    app->add_option("--scale", inspect->scale, "linear map of the values, as \"0..16 -> 0..1\"");
+
+    auto split = std::make_shared<SplitOptions>();
+    app = command(parser, parent, "split", "write parts of a dataset as files that nodes can hold",
+                  "causeway data split digits --parts 2 --holdout 20% --out parts", split, run_data_split);
+    app->add_option("data", split->data, "a path, NAME=PATH, or `digits`")->required();
+    app->add_option("--parts", split->parts, "how many")->capture_default_str()->check(CLI::Range(1, 100000));
+    app->add_option("--holdout", split->holdout, "share kept for evaluation")->capture_default_str();
+    app->add_option("--partition", split->partition, "iid, \"dirichlet alpha=0.5\", \"shards labels=2\", \"quantity power=1\"")
+        ->capture_default_str();
+    app->add_option("--label", split->label, "label column: last, a name or an index (default: last)");
+    app->add_option("--seed", split->seed, "of the draw")->capture_default_str();
+    app->add_option("--out", split->out, "the folder to write")->required()->type_name("DIR");
+}
+
+void add_tools(Parser& parser) {
+    auto simulate = std::make_shared<SimulateOptions>();
+    auto* app = command(parser, parser.app, "simulate",
+                        "run an experiment on a virtual clock and network; its digest is the real run's",
+                        "causeway simulate digits-fedavg --clients 5", simulate, run_simulate);
+    app->add_option("file", simulate->file, "an experiment file or an example's name")->required();
+    app->add_option("--clients", simulate->clients, "virtual clients")->capture_default_str()->check(CLI::Range(1, 100000));
+    app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str();
+    app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
+    add_data(app, simulate->data);
+    add_set(app, simulate->set);
+
+    auto bench = std::make_shared<BenchOptions>();
+    app = command(parser, parser.app, "bench", "measure this machine: sums, kernels, commits, transfers, rounds",
+                  "causeway bench sums", bench, run_bench);
+    app->add_option("name", bench->name, "one benchmark (default: all)");
+    app->add_option("--data", bench->data, "a dataset for those that need one")->type_name("PATH");
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    Parser parser;
+    parser.app.require_subcommand(1);
+    parser.app.set_version_flag("--version", std::string("causeway ") + CAUSEWAY_VERSION);
+    parser.app.add_flag("--log-json", parser.log_json, "log lines on stderr as JSON objects");
+    parser.app.add_flag("--verbose", parser.verbose, "log more");
+    parser.app.fallthrough();
+    parser.app.footer("Start with:  causeway demo\nEvery command has --help with an example, and --json.");
+    add_demo(parser);
+    add_daemons(parser);
+    add_federation(parser);
+    add_experiments(parser);
+    add_data_commands(parser);
+    add_tools(parser);
+    try {
+        parser.app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        return parser.app.exit(asked);
+    } catch (const CLI::ParseError& wrong) {
+        parser.app.exit(wrong);
+        return exit_usage;
+    }
+    start_log(parser.verbose ? LogLevel::debug : LogLevel::info, parser.log_json ? LogFormat::json : LogFormat::human);
+    return parser.chosen(parser.output);
+}
+
+}  // namespace causeway::cli

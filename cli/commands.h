@@ -1,0 +1,126 @@
+// Every command's options and entry. arguments.cpp fills the options from the command line (the one file that knows
+// CLI11); one file per command does the work and returns the exit code.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cli/output.h"
+#include "common/time.h"
+
+namespace causeway::cli {
+
+struct DemoOptions {
+    std::string example = "digits-fedavg";  // an example's name or a file
+    std::uint32_t clients = 5;
+    std::vector<std::string> data;  // NAME=PATH
+    std::vector<std::string> set;
+    std::string state;    // empty: a new folder under the temporary folder
+    std::uint32_t workers = 1;  // of the coordinator
+};
+int run_demo(const DemoOptions& options, Output output);
+
+struct CoordinatorOptions {
+    std::string state;
+    std::string listen = "[::]:7400";
+    std::vector<std::string> advertise;
+    std::string federation = "causeway";
+    std::vector<std::string> data;
+    std::uint32_t parallel = 1;
+    std::uint32_t workers = 2;
+};
+int run_coordinator(const CoordinatorOptions& options, Output output);
+
+struct TokenOptions {
+    std::string state;
+    std::string name;
+    std::string role = "client";
+    std::string expires = "24h";
+};
+int run_token_new(const TokenOptions& options, Output output);
+
+struct JoinOptions {
+    std::string token;  // empty: enrolled before; "-": from stdin
+    std::string state;
+    std::vector<std::string> data;
+    std::string device = "auto";
+    std::uint32_t threads = 0;  // 0: as the experiment asks
+};
+int run_join(const JoinOptions& options, Output output);
+
+struct NodeListOptions {
+    std::string state;
+};
+int run_node_list(const NodeListOptions& options, Output output);
+
+struct InitOptions {
+    std::string file = "experiment.toml";
+    std::string name = "my-experiment";
+    std::string dataset = "digits";
+};
+int run_experiment_init(const InitOptions& options, Output output);
+
+struct FileOptions {
+    std::string file;  // a path or an example's name
+    std::vector<std::string> set;
+    std::string state;  // submit only
+    bool watch = false;
+};
+int run_experiment_validate(const FileOptions& options, Output output);
+int run_experiment_show(const FileOptions& options, Output output);
+int run_experiment_submit(const FileOptions& options, Output output);
+int run_experiment_fields(Output output);
+
+struct ExperimentOptions {
+    std::string state;
+    std::uint64_t id = 0;  // 0: the latest
+    std::string timeout;   // wait: empty is for ever, said so
+    std::string out;       // export
+    std::uint32_t round = 0;
+    bool chosen_round = false;
+};
+int run_experiment_list(const ExperimentOptions& options, Output output);
+int run_experiment_status(const ExperimentOptions& options, Output output);
+int run_experiment_watch(const ExperimentOptions& options, Output output);
+int run_experiment_wait(const ExperimentOptions& options, Output output);
+int run_experiment_cancel(const ExperimentOptions& options, Output output);
+int run_experiment_export(const ExperimentOptions& options, Output output);
+
+struct InspectOptions {
+    std::string path;
+    std::string label;
+    std::string shape;
+    std::string scale;
+};
+int run_data_inspect(const InspectOptions& options, Output output);
+
+struct SplitOptions {
+    std::string data;  // a path, or the name of a dataset that comes with Causeway
+    std::uint32_t parts = 2;
+    std::string holdout = "0%";
+    std::string partition = "iid";
+    std::string label;
+    std::uint64_t seed = 1;
+    std::string out;
+};
+int run_data_split(const SplitOptions& options, Output output);
+
+struct SimulateOptions {
+    std::string file;
+    std::vector<std::string> set;
+    std::vector<std::string> data;
+    std::uint32_t clients = 5;
+    std::uint64_t seed = 0;  // of the network, not of the training
+    std::string out;
+};
+int run_simulate(const SimulateOptions& options, Output output);
+
+struct BenchOptions {
+    std::string name;  // empty: all
+    std::string data;
+};
+int run_bench(const BenchOptions& options, Output output);
+
+}  // namespace causeway::cli

@@ -1,0 +1,124 @@
+// `data inspect` and `data split`: datasets of this machine, without any federation.
+#include <algorithm>
+#include <cmath>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "common/text.h"
+#include "data/data_options.h"
+#include "data/inspect.h"
+#include "data/reader.h"
+#include "data/write.h"
+
+namespace causeway::cli {
+namespace {
+
+Result<DataOptions> inspect_options(const InspectOptions& given) {
+    DataOptions options;
+    options.label = given.label;
+    if (!given.shape.empty()) {
+        TRY_ASSIGN(options.shape, parse_shape(given.shape));
+    }
+    if (!given.scale.empty()) {
+        TRY_ASSIGN(options.scale, parse_scale(given.scale));
+    }
+    const auto wrong = check_data_options(options);
+    if (!wrong.empty()) {
+        return fail(wrong.front());
+    }
+    return options;
+}
+
+/// "20%" or "0.2".
+Result<double> parse_share(std::string_view text) {
+    const bool percent = text.ends_with('%');
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end + (percent ? 1 : 0) != text.data() + text.size() || !(value >= 0)) {
+        return fail(ErrorKind::invalid, "bad_share", fmt::format("--holdout {}: write a share such as 20%", text));
+    }
+    return percent ? value / 100 : value;
+}
+
+/// `digits`, `digits=PATH` or a path; the label column defaults to the last one of a CSV.
+Result<Dataset> raw_dataset(const SplitOptions& options) {
+    std::filesystem::path path = options.data;
+    std::string name = path.stem().stem().string();
+    const bool named = options.data.find('=') != std::string::npos;
+    std::error_code ignored;
+    if (named || !std::filesystem::exists(path, ignored)) {
+        TRY_ASSIGN(const auto given, parse_data_arguments(named ? std::vector{options.data} : std::vector<std::string>{}));
+        name = options.data.substr(0, options.data.find('='));
+        TRY_ASSIGN(path, find_dataset(name, given));
+    }
+    DataOptions reading;
+    const bool text_file = path.string().find(".csv") != std::string::npos;
+    reading.label = options.label.empty() && text_file ? "last" : options.label;
+    TRY_ASSIGN(auto dataset, read_raw_dataset(path, reading));
+    dataset.name = name;
+    return dataset;
+}
+
+Result<std::vector<WrittenPart>> split(const SplitOptions& options, std::string& name) {
+    SplitPlan plan;
+    plan.parts = options.parts;
+    plan.seed = options.seed;
+    TRY_ASSIGN(plan.holdout, parse_share(options.holdout));
+    TRY_ASSIGN(plan.partition, parse_partition(options.partition));
+    TRY_ASSIGN(const auto dataset, raw_dataset(options));
+    name = dataset.name;
+    return write_split(dataset, plan, options.out);
+}
+
+}  // namespace
+
+int run_data_inspect(const InspectOptions& given, Output output) {
+    const auto options = inspect_options(given);
+    if (!options) {
+        return output.error(options.error());
+    }
+    const auto dataset = read_dataset(given.path, *options);
+    if (!dataset) {
+        return output.error(dataset.error());
+    }
+    const auto summary = inspect(*dataset);
+    output.object(to_json(summary));
+    output.line(fmt::format("{}: {} examples of shape {} ({}), {}", given.path, summary.examples,
+                            shape_text(summary.shape), summary.reader,
+                            summary.classes > 0 ? fmt::format("{} classes", summary.classes)
+                                                : std::string("no labels (name the column with --label)")));
+    output.line(fmt::format("values {:g} to {:g}, mean {:.4g}", summary.least, summary.most, summary.mean));
+    constexpr std::size_t most_shown = 20;
+    for (std::size_t i = 0; i < std::min(most_shown, summary.per_class.size()); ++i) {
+        output.line(fmt::format("  class {:<4} {:>8}", i, summary.per_class[i]));
+    }
+    if (summary.per_class.size() > most_shown) {
+        output.line(fmt::format("  ... and {} more classes", summary.per_class.size() - most_shown));
+    }
+    output.line("sha256 " + summary.digest.hex());
+    return exit_done;
+}
+
+int run_data_split(const SplitOptions& options, Output output) {
+    std::string name;
+    const auto written = split(options, name);
+    if (!written) {
+        return output.error(written.error());
+    }
+    for (const auto& part : *written) {
+        output.object(Json::object()
+                          .set("event", "part")
+                          .set("path", part.path.string())
+                          .set("examples", std::uint64_t{part.examples})
+                          .set("sha256", part.digest.hex()));
+        output.line(fmt::format("{}  {} examples", part.path.string(), part.examples));
+    }
+    output.line(fmt::format("next: give each node its part, as in\n  {} join TOKEN --state DIR --data {}={}",
+                            shell_quoted(own_path().string()), name, shell_quoted(written->front().path.string())));
+    return exit_done;
+}
+
+}  // namespace causeway::cli

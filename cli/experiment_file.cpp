@@ -1,0 +1,102 @@
+// Looking things up, with what to do next in every refusal.
+#include "cli/experiment_file.h"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "common/bytes.h"
+#include "common/file.h"
+#include "common/text.h"
+#include "configs/examples.h"
+#include "configs/reader.h"
+
+namespace causeway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t longest_dataset_name = 64;
+
+bool is_name(std::string_view text) {
+    return !text.empty() && text.size() <= longest_dataset_name &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.") ==
+               std::string_view::npos;
+}
+
+bool exists(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
+/// Where ./quickstart puts datasets: beside the build of this binary, or in an installation's share folder.
+std::vector<fs::path> installed_places(const std::string& name) {
+    const auto folder = own_path().parent_path();
+    return {folder / ".." / "data" / (name + ".csv.gz"), folder / ".." / "share" / "causeway" / (name + ".csv.gz")};
+}
+
+}  // namespace
+
+Result<ExperimentText> load_experiment_text(const std::string& file_or_example) {
+    const fs::path path = file_or_example;
+    if (exists(path)) {
+        TRY_ASSIGN(const auto bytes, read_file(path, max_experiment_bytes));
+        return ExperimentText{std::string(as_text(bytes)), file_or_example};
+    }
+    if (path.has_extension() || path.has_parent_path()) {
+        return fail(ErrorKind::not_found, "no_such_file", file_or_example + ": no such experiment file");
+    }
+    TRY_ASSIGN(auto text, find_example(file_or_example));
+    return ExperimentText{std::move(text), file_or_example + ".toml"};
+}
+
+Result<Experiment> load_experiment(const std::string& file_or_example, const std::vector<std::string>& set) {
+    TRY_ASSIGN(const auto text, load_experiment_text(file_or_example));
+    auto experiment = read_experiment(text.text, text.file_name, set);
+    if (!experiment) {
+        return fail(ErrorKind::invalid, "bad_configuration", to_text(experiment.error()));
+    }
+    return *std::move(experiment);
+}
+
+Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments) {
+    DataPaths paths;
+    for (const auto& argument : arguments) {
+        const auto at = argument.find('=');
+        const auto name = argument.substr(0, at);
+        if (at == std::string::npos || !is_name(name)) {
+            return fail(ErrorKind::invalid, "bad_data_argument",
+                        fmt::format("--data {}: write NAME=PATH, as in --data digits=part-1.csv.gz", argument));
+        }
+        const fs::path path = argument.substr(at + 1);
+        if (!exists(path)) {
+            return fail(ErrorKind::not_found, "no_such_file",
+                        fmt::format("--data {}: no such file or folder: {}", argument, path.string()));
+        }
+        if (!paths.emplace(name, path).second) {
+            return fail(ErrorKind::invalid, "bad_data_argument", fmt::format("--data {}: {} is given twice", argument, name));
+        }
+    }
+    return paths;
+}
+
+Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
+    if (const auto known = given.find(name); known != given.end()) {
+        return known->second;
+    }
+    for (const auto& place : installed_places(name)) {
+        if (exists(place)) {
+            return fs::weakly_canonical(place);
+        }
+    }
+    return fail(ErrorKind::not_found, "unknown_dataset",
+                fmt::format("dataset \"{0}\" is not on this machine; say where it lies with --data {0}=PATH{1}", name,
+                            name == "digits" ? ", or run ./quickstart, which fetches it" : ""));
+}
+
+fs::path own_path() {
+    std::error_code ignored;
+    return fs::read_symlink("/proc/self/exe", ignored);
+}
+
+}  // namespace causeway::cli

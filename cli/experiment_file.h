@@ -1,0 +1,34 @@
+// Where experiment files and datasets come from: a path, an example's name, or a set that lies beside the binary.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/experiment.h"
+#include "data/data_options.h"
+
+namespace causeway::cli {
+
+/// A file's text with the name that messages use.
+struct ExperimentText {
+    std::string text;
+    std::string file_name;
+};
+
+/// errors  not_found: neither a file nor an example, with the nearest example's name
+[[nodiscard]] Result<ExperimentText> load_experiment_text(const std::string& file_or_example);
+/// Reads and checks; the error's message has one line per mistake.
+[[nodiscard]] Result<Experiment> load_experiment(const std::string& file_or_example, const std::vector<std::string>& set);
+
+using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name -> file or folder
+
+/// NAME=PATH arguments. errors: invalid: no `=`, a name twice, a bad name; not_found: no such path
+[[nodiscard]] Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments);
+/// The path of a dataset by name: from the arguments, else one that lies with the installation (`digits`).
+[[nodiscard]] Result<std::filesystem::path> find_dataset(const std::string& name, const DataPaths& given);
+/// This executable's own path.
+[[nodiscard]] std::filesystem::path own_path();
+
+}  // namespace causeway::cli

@@ -1,0 +1,44 @@
+// The picture of a running experiment: one line per round, and at a terminal a progress bar redrawn below them.
+//
+// It is fed with the documented `--json` events (round, done) and nothing else, so that what a person sees and what a
+// program reads cannot differ. To a pipe the lines are plain and nothing is redrawn. Main thread only.
+#pragma once
+
+#include <string>
+
+#include "cli/output.h"
+#include "common/json.h"
+
+namespace causeway::cli {
+
+class LiveView {
+public:
+    explicit LiveView(Output output) : output_(output) {}
+    ~LiveView();
+    LiveView(const LiveView&) = delete;
+    LiveView& operator=(const LiveView&) = delete;
+
+    /// An event as watch, demo and simulate give it; with --json it is printed as it is.
+    void event(const Json& event);
+    /// What is being waited for, shown until the first round ("waiting for 2 more clients").
+    void status(const std::string& text);
+
+private:
+    void round(const Json& event);
+    void done(const Json& event);
+    void draw_bar(const std::string& text);
+    void clear_bar();
+
+    Output output_;
+    bool header_shown_ = false;
+    bool bar_shown_ = false;
+    bool note_shown_ = false;
+};
+
+/// One round as a table line; the header that goes above such lines.
+[[nodiscard]] std::string round_line(const Json& event);
+[[nodiscard]] std::string round_header();
+/// [#########-----------------] 9/25, of `columns` characters.
+[[nodiscard]] std::string progress_bar(std::int64_t part, std::int64_t whole, int columns);
+
+}  // namespace causeway::cli

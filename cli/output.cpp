@@ -1,0 +1,123 @@
+// Stdout and stderr of the commands. Width is counted in code points: names may hold letters beyond ASCII.
+#include "cli/output.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+namespace causeway::cli {
+namespace {
+
+constexpr int default_columns = 100;
+constexpr int most_columns = 200;
+
+std::size_t width(std::string_view text) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+void write_line(std::FILE* file, std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), file);
+    std::fputc('\n', file);
+    std::fflush(file);
+}
+
+std::string cut(const std::string& text, std::size_t columns) {
+    if (width(text) <= columns) {
+        return text;
+    }
+    std::size_t bytes = 0;
+    for (std::size_t seen = 0; bytes < text.size() && seen + 1 < columns; ++seen) {
+        do {
+            ++bytes;
+        } while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80);
+    }
+    return text.substr(0, bytes) + "~";
+}
+
+}  // namespace
+
+int exit_code(ErrorKind kind) {
+    switch (kind) {
+        case ErrorKind::invalid:
+        case ErrorKind::not_found:
+        case ErrorKind::unsupported: return exit_usage;
+        case ErrorKind::refused:
+        case ErrorKind::disconnected: return exit_unreachable;
+        case ErrorKind::timed_out: return exit_timed_out;
+        case ErrorKind::overloaded:
+        case ErrorKind::corrupt:
+        case ErrorKind::io: return exit_failed;
+    }
+    return exit_failed;
+}
+
+void Output::line(std::string_view text) const {
+    if (!json) {
+        write_line(stdout, text);
+    }
+}
+
+void Output::object(const Json& value) const {
+    if (json) {
+        write_line(stdout, value.dump());
+    }
+}
+
+int Output::error(const Error& error) const {
+    // A list of configuration errors already says `file:line:column: error:` on each of its lines.
+    const bool placed = error.message.find(": error: ") != std::string::npos;
+    write_line(stderr, placed ? error.message : "error: " + error.message);
+    object(Json::object()
+               .set("event", "error")
+               .set("kind", to_string(error.kind))
+               .set("code", error.code)
+               .set("message", error.message));
+    return exit_code(error.kind);
+}
+
+bool at_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+
+int terminal_columns() {
+    winsize size{};
+    if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) {
+        return std::min<int>(size.ws_col, most_columns);
+    }
+    return default_columns;
+}
+
+std::string styled(std::string_view text, std::string_view sgr) {
+    static const bool plain = !at_terminal() || std::getenv("NO_COLOR") != nullptr;
+    return plain ? std::string(text) : fmt::format("\033[{}m{}\033[0m", sgr, text);
+}
+
+std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
+    std::vector<std::size_t> widths(header.size());
+    const auto measure = [&](const std::vector<std::string>& row) {
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            widths[i] = std::max(widths[i], width(row[i]));
+        }
+    };
+    measure(header);
+    std::ranges::for_each(rows, measure);
+    const auto print = [&](const std::vector<std::string>& row) {
+        std::string line;
+        for (std::size_t i = 0; i < row.size(); ++i) {
+            const bool last = i + 1 == row.size();
+            line += row[i] + (last ? "" : std::string(widths[i] - width(row[i]) + 2, ' '));
+        }
+        return at_terminal() ? cut(line, static_cast<std::size_t>(terminal_columns())) : line;
+    };
+    std::string text = print(header);
+    for (const auto& row : rows) {
+        text += "\n" + print(row);
+    }
+    return text;
+}
+
+}  // namespace causeway::cli

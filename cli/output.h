@@ -1,0 +1,51 @@
+// What a command prints: text for people, one JSON object a line for programs, and errors that say what to do next.
+//
+// Everything on stdout goes through here, so that --json is never mixed with words, and a closed pipe ends the command
+// quietly. Colours and redrawing only at a terminal. Main thread only.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/json.h"
+#include "common/result.h"
+
+namespace causeway::cli {
+
+/// Exit codes of every command (docs/errors.md).
+enum ExitCode : int {
+    exit_done = 0,
+    exit_failed = 1,
+    exit_usage = 2,        // usage, or an invalid configuration
+    exit_unreachable = 3,  // cannot reach, or not allowed
+    exit_timed_out = 4,
+};
+
+/// The exit code that belongs to an error's kind.
+[[nodiscard]] int exit_code(ErrorKind kind);
+
+struct Output {
+    bool json = false;
+
+    /// A line for people; nothing with --json.
+    void line(std::string_view text) const;
+    /// A line for programs; nothing without --json.
+    void object(const Json& value) const;
+    /// The error on stderr (with --json also as an object on stdout). Returns its exit code.
+    [[nodiscard]] int error(const Error& error) const;
+};
+
+/// Stdout is a terminal, and may be redrawn.
+[[nodiscard]] bool at_terminal();
+/// Columns of the terminal, 100 when unknown, never more than 200.
+[[nodiscard]] int terminal_columns();
+/// Text in bold, or in a colour ("31" red, "32" green, "2" dim) at a terminal; as it is elsewhere.
+[[nodiscard]] std::string styled(std::string_view text, std::string_view sgr);
+
+/// A table with a header line; columns as wide as their content, the last one cut to the terminal.
+///
+/// shapes   rows of as many cells as the header
+[[nodiscard]] std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+
+}  // namespace causeway::cli
