@@ -58,6 +58,7 @@ struct HeldUpdate {
 // ---- control connection, both ways
 struct Heartbeat {
     std::uint64_t sequence = 0;
+    bool asks = false;  // answer at once; links answer by themselves
     bool operator==(const Heartbeat&) const = default;
 };
 /// Something the sender cannot go on with; `code` is stable (docs/errors.md).

@@ -1,0 +1,242 @@
+// encode: the plain structs of wire/message.h to the schema's bytes.
+//
+// Written by hand rather than derived, so that the plain structs and the schema can each change without the other and
+// every field's journey is one line. Layout: u32 header length, header (Cap'n Proto stream format), payload.
+//
+// threads  reentrant
+#include <capnp/message.h>
+#include <capnp/serialize.h>
+
+#include "wire/causeway.capnp.h"
+#include "wire/message.h"
+
+namespace causeway {
+namespace {
+
+namespace cs = causeway::schema;
+
+capnp::Data::Reader raw(ByteView bytes) {
+    return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
+}
+capnp::Data::Reader raw(const Digest& digest) { return raw(ByteView(digest.bytes)); }
+kj::StringPtr text(const std::string& text) { return {text.c_str(), text.size()}; }
+
+void put(cs::Lease::Builder to, const Lease& lease) {
+    to.setEpoch(lease.epoch);
+    to.setExperiment(lease.experiment);
+    to.setRound(lease.round);
+    to.setAttempt(lease.attempt);
+}
+void put(cs::DatasetDeclaration::Builder to, const DatasetDeclaration& dataset) {
+    to.setName(text(dataset.name));
+    to.setDigest(raw(dataset.digest));
+    to.setExamples(dataset.examples);
+    auto shape = to.initShape(static_cast<unsigned>(dataset.shape.size()));
+    for (unsigned i = 0; i < shape.size(); ++i) {
+        shape.set(i, dataset.shape[i]);
+    }
+    to.setClasses(dataset.classes);
+}
+void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
+    to.setExperiment(held.experiment);
+    to.setRound(held.round);
+    to.setDigest(raw(held.digest));
+    to.setBytes(held.bytes);
+    to.setWeight(held.weight);
+    auto metrics = to.initMetrics();
+    metrics.setLoss(held.metrics.loss);
+    metrics.setExamples(held.metrics.examples);
+    metrics.setTrainSeconds(held.metrics.train_seconds);
+    to.setStartModel(raw(held.start_model));
+}
+void put(cs::ErrorNotice::Builder to, const ErrorNotice& notice) {
+    to.setKind(static_cast<cs::ErrorKind>(notice.kind));  // the enums have one order (a test goes through all)
+    to.setCode(text(notice.code));
+    to.setMessage(text(notice.message));
+}
+
+/// One overload per kind: fills the envelope's member.
+struct Writer {
+    cs::Envelope::Builder to;
+
+    void operator()(const Heartbeat& m) {
+        auto h = to.initHeartbeat();
+        h.setSequence(m.sequence);
+        h.setAsks(m.asks);
+    }
+    void operator()(const ErrorNotice& m) { put(to.initErrorNotice(), m); }
+    void operator()(const Bye& m) { to.initBye().setReason(text(m.reason)); }
+    void operator()(const Hello& m) {
+        auto h = to.initHello();
+        h.setVersionMin(m.version_min);
+        h.setVersionMax(m.version_max);
+        auto features = h.initFeatures(static_cast<unsigned>(m.features.size()));
+        for (unsigned i = 0; i < features.size(); ++i) {
+            features.set(i, text(m.features[i]));
+        }
+        h.setSoftware(text(m.software));
+        h.setComputeSignature(text(m.compute_signature));
+        auto datasets = h.initDatasets(static_cast<unsigned>(m.datasets.size()));
+        for (unsigned i = 0; i < datasets.size(); ++i) {
+            put(datasets[i], m.datasets[i]);
+        }
+        auto held = h.initHeld(static_cast<unsigned>(m.held.size()));
+        for (unsigned i = 0; i < held.size(); ++i) {
+            put(held[i], m.held[i]);
+        }
+    }
+    void operator()(const Progress& m) {
+        auto p = to.initProgress();
+        put(p.initLease(), m.lease);
+        p.setStep(m.step);
+        p.setSteps(m.steps);
+        p.setLoss(m.loss);
+    }
+    void operator()(const Offer& m) {
+        auto o = to.initOffer();
+        put(o.initLease(), m.lease);
+        put(o.initUpdate(), m.update);
+    }
+    void operator()(const Decline& m) {
+        auto d = to.initDecline();
+        put(d.initLease(), m.lease);
+        d.setCode(text(m.code));
+        d.setMessage(text(m.message));
+    }
+    void operator()(const Welcome& m) {
+        auto w = to.initWelcome();
+        w.setVersion(m.version);
+        w.setSession(m.session);
+        w.setEpoch(m.epoch);
+        w.setFederation(text(m.federation));
+    }
+    void operator()(const Assign& m) {
+        auto a = to.initAssign();
+        put(a.initLease(), m.lease);
+        a.setExperimentName(text(m.experiment_name));
+        a.setRounds(m.rounds);
+        a.setSeed(m.seed);
+        a.setDataset(text(m.dataset));
+        a.setDataOptions(text(m.data_options));
+        a.setArchitecture(text(m.architecture));
+        a.setProgram(text(m.program));
+        a.setOptimizer(text(m.optimizer));
+        a.setOptimizerState(text(m.optimizer_state));
+        a.setBatch(m.batch);
+        a.setLocalEpochs(m.local_epochs);
+        a.setUplink(text(m.uplink));
+        a.setModel(raw(m.model));
+        a.setModelBytes(m.model_bytes);
+        a.setCohort(m.cohort);
+        a.setDeadlineMs(m.deadline_ms);
+    }
+    void operator()(const Counted& m) {
+        auto c = to.initCounted();
+        put(c.initLease(), m.lease);
+        c.setUpdate(raw(m.update));
+    }
+    void operator()(const Refused& m) {
+        auto r = to.initRefused();
+        put(r.initLease(), m.lease);
+        r.setUpdate(raw(m.update));
+        r.setCode(text(m.code));
+        r.setMessage(text(m.message));
+        r.setTensor(text(m.tensor));
+        r.setIndex(m.index);
+    }
+    void operator()(const Committed& m) {
+        auto c = to.initCommitted();
+        c.setExperiment(m.experiment);
+        c.setRound(m.round);
+        c.setModel(raw(m.model));
+        c.setCounted(m.counted);
+        c.setUpdate(raw(m.update));
+    }
+    void operator()(const Dropped& m) {
+        auto d = to.initDropped();
+        put(d.initLease(), m.lease);
+        d.setCode(text(m.code));
+        d.setMessage(text(m.message));
+    }
+    void operator()(const Ended& m) {
+        auto e = to.initEnded();
+        e.setExperiment(m.experiment);
+        e.setState(text(m.state));
+        e.setReason(text(m.reason));
+    }
+    void operator()(const Request& m) {
+        auto r = to.initRequest();
+        r.setId(m.id);
+        r.setVerb(text(m.verb));
+        r.setBody(text(m.body));
+    }
+    void operator()(const Reply& m) {
+        auto r = to.initReply();
+        r.setId(m.id);
+        r.setLast(m.last);
+        r.setBody(text(m.body));
+        if (m.error) {
+            put(r.initError(), *m.error);
+        }
+    }
+    void operator()(const Attach& m) { to.initAttach().setSession(m.session); }
+    void operator()(const Pull& m) {
+        auto p = to.initPull();
+        p.setTransfer(m.transfer);
+        p.setDigest(raw(m.digest));
+        p.setOffset(m.offset);
+        p.setCredits(m.credits);
+    }
+    void operator()(const Credit& m) {
+        auto c = to.initCredit();
+        c.setTransfer(m.transfer);
+        c.setCredits(m.credits);
+    }
+    void operator()(const Chunk& m) {
+        auto c = to.initChunk();
+        c.setTransfer(m.transfer);
+        c.setOffset(m.offset);
+        c.setTotal(m.total);
+    }
+    void operator()(const TransferEnd& m) {
+        auto e = to.initTransferEnd();
+        e.setTransfer(m.transfer);
+        e.setCode(text(m.code));
+        e.setMessage(text(m.message));
+    }
+    void operator()(const JoinRequest& m) {
+        auto j = to.initJoinRequest();
+        j.setName(text(m.name));
+        j.setSecret(raw(m.secret));
+        j.setPublicKey(raw(m.public_key));
+        j.setSignature(raw(m.signature));
+    }
+    void operator()(const JoinReply& m) {
+        auto j = to.initJoinReply();
+        j.setCertificate(raw(m.certificate));
+        j.setCaCertificate(raw(m.ca_certificate));
+        j.setFederation(text(m.federation));
+    }
+};
+
+}  // namespace
+
+Bytes encode(const Message& message) {
+    capnp::MallocMessageBuilder builder;
+    std::visit(Writer{builder.initRoot<cs::Envelope>()}, message);
+    const auto words = capnp::messageToFlatArray(builder);
+    const auto header = words.asBytes();
+    const auto* chunk = std::get_if<Chunk>(&message);
+    const auto length = static_cast<std::uint32_t>(header.size());
+    Bytes bytes;
+    bytes.reserve(sizeof(length) + header.size() + (chunk ? chunk->payload.size() : 0));
+    const auto append = [&](ByteView part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
+    append(std::as_bytes(std::span(&length, 1)));
+    append(std::as_bytes(std::span(header.begin(), header.size())));
+    if (chunk) {
+        append(chunk->payload);
+    }
+    return bytes;
+}
+
+}  // namespace causeway

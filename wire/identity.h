@@ -1,0 +1,117 @@
+// Who a node is: a P-256 key, an X.509 certificate with the SAN URI causeway://<federation>/<role>/<node>, and the
+// federation's own certificate authority. Certificates and keys are DER bytes here, so that OpenSSL's types stay in
+// .cpp files. Time comes in as unix seconds. source: design.md section 5; RFC 5280.
+//
+// threads  reentrant
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <initializer_list>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/bytes.h"
+#include "common/digest.h"
+#include "common/result.h"
+
+namespace causeway {
+
+enum class Role { coordinator, operator_, client, host, aggregator };
+std::string_view to_string(Role role);
+/// errors  invalid `unknown_role`
+Result<Role> role_from(std::string_view name);
+
+/// Letters, digits, '.', '_' and '-', 1 to 64 of them, the first a letter or digit: it appears in URIs, paths and logs.
+/// errors   invalid `bad_name`; `what` names the thing for the message
+Status check_name(std::string_view name, std::string_view what);
+
+struct Identity {
+    std::string federation;
+    Role role = Role::client;
+    std::string node;
+    bool operator==(const Identity&) const = default;
+    /// causeway://clinic/client/site-a
+    [[nodiscard]] std::string uri() const;
+};
+/// errors  invalid `bad_identity`
+Result<Identity> identity_from_uri(std::string_view uri);
+
+struct KeyPair {
+    Bytes private_key;  // DER PKCS#8: secret
+    Bytes public_key;   // DER SubjectPublicKeyInfo
+};
+KeyPair make_key();
+/// ECDSA with SHA-256. errors: corrupt: not a private key
+Result<Bytes> sign(const KeyPair& key, ByteView data);
+[[nodiscard]] bool verify_signature(ByteView public_key, ByteView data, ByteView signature);
+/// errors  invalid `bad_public_key`: not DER, or not on P-256
+Status check_public_key(ByteView public_key);
+
+constexpr std::int64_t day_s = 24 * 3600;
+constexpr std::int64_t node_certificate_s = 90 * day_s;  // renewed in session at two thirds
+constexpr std::int64_t authority_certificate_s = 3650 * day_s;
+constexpr std::int64_t clock_tolerance_s = day_s;  // notBefore lies this far back
+
+struct Authority {
+    std::string federation;
+    KeyPair key;
+    Bytes certificate;  // DER, self-signed
+};
+/// A new authority for a federation. cost: one key, one signature
+Result<Authority> make_authority(const std::string& federation, std::int64_t now_s);
+/// A certificate (DER) for a public key. errors: invalid: names or key
+Result<Bytes> issue_certificate(const Authority& authority, ByteView public_key, const Identity& identity,
+                                std::int64_t now_s, std::int64_t lifetime_s = node_certificate_s);
+
+struct CertificateFacts {
+    Identity identity;
+    std::int64_t not_before_s = 0;
+    std::int64_t not_after_s = 0;
+    Digest fingerprint;  // SHA-256 of the DER
+};
+/// What a certificate says, believed by nobody yet. errors: corrupt `bad_certificate`, invalid `bad_identity`
+Result<CertificateFacts> read_certificate(ByteView certificate);
+Digest certificate_fingerprint(ByteView certificate);
+/// SHA-256 of the certificate's SubjectPublicKeyInfo: what a join token carries of the CA. errors: corrupt
+Result<Digest> certificate_key_digest(ByteView certificate);
+
+/// Whom to believe: an authority's certificate, or (joining, before one is known) the digest of its public key.
+using Trust = std::variant<Bytes, Digest>;
+
+struct PeerIdentity {
+    Identity identity;
+    Digest fingerprint;
+    bool operator==(const PeerIdentity&) const = default;
+};
+
+/// Judges a peer's certificate: signed by the authority, in its time, of an accepted role, with our federation's name
+/// (`federation` empty: any).
+///
+/// errors   refused, with the codes unknown_ca, self_signed, certificate_expired, certificate_not_yet_valid,
+///          wrong_role, wrong_federation, bad_certificate
+Result<PeerIdentity> verify_certificate(ByteView certificate, const std::vector<Bytes>& chain, const Trust& trust,
+                                        std::initializer_list<Role> roles, std::string_view federation,
+                                        std::int64_t now_s);
+
+/// What a node proves itself with.
+struct Credentials {
+    Identity identity;
+    KeyPair key;
+    Bytes certificate;
+    Bytes authority_certificate;
+};
+
+/// node.key (0600), node.crt, ca.crt in PEM; durable. errors: io
+Status save_credentials(const std::filesystem::path& folder, const Credentials& credentials);
+/// errors  not_found; refused: a key that others may read; corrupt: not PEM, or key and certificate do not belong together
+Result<Credentials> load_credentials(const std::filesystem::path& folder);
+/// ca.key (0600), ca.crt.
+Status save_authority(const std::filesystem::path& folder, const Authority& authority);
+Result<Authority> load_authority(const std::filesystem::path& folder);
+/// One key alone (made before the certificate exists, so that a repeated enrolment uses the same key).
+Status save_key(const std::filesystem::path& file, const KeyPair& key);
+Result<KeyPair> load_key(const std::filesystem::path& file);
+
+}  // namespace causeway
