@@ -1,0 +1,257 @@
+#include "data/csv.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+#include "data/columns.h"
+#include "data/number.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::string_view note_prefix = "# causeway";
+
+Result<std::uint32_t> parse_classes(std::string_view text) {
+    std::uint32_t classes = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), classes);
+    if (code != std::errc() || end != text.data() + text.size() || classes < 1 || classes > max_classes) {
+        return fail(ErrorKind::corrupt, "bad_note", fmt::format("classes must be 1 to {}", max_classes));
+    }
+    return classes;
+}
+
+// Words that a later version adds are skipped.
+Result<PartNote> parse_note(std::string_view line) {
+    PartNote note;
+    for (const auto& word : split_text(line.substr(note_prefix.size()), ' ')) {
+        const std::string_view view(word);
+        if (view.starts_with("label=")) {
+            note.label = view.substr(6);
+        } else if (view.starts_with("classes=")) {
+            TRY_ASSIGN(note.classes, parse_classes(view.substr(8)));
+        } else if (view.starts_with("shape=")) {
+            TRY_ASSIGN(note.shape, parse_shape(view.substr(6)));
+        }
+    }
+    return note;
+}
+
+// One cell from the front of `line`; what follows its comma is left in `line`, and `more` says whether there is any.
+struct Cell {
+    std::string_view raw;  // between the commas, quotes still on
+    bool more = false;
+};
+
+Cell next_cell(std::string_view& line) {
+    bool quoted = false;
+    std::size_t end = 0;
+    for (; end < line.size() && (quoted || line[end] != ','); ++end) {
+        quoted ^= line[end] == '"';
+    }
+    const Cell cell{trim(line.substr(0, end)), end < line.size()};
+    line.remove_prefix(std::min(end + 1, line.size()));
+    return cell;
+}
+
+std::string_view without_quotes(std::string_view cell) {
+    const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';
+    return quoted ? cell.substr(1, cell.size() - 2) : cell;
+}
+
+std::string name_of(std::string_view cell) {
+    std::string name;
+    const auto text = without_quotes(cell);
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        name += text[i];
+        i += text.size() != cell.size() && text.substr(i, 2) == "\"\"" ? 1 : 0;
+    }
+    return name;
+}
+
+class CsvParser {
+public:
+    CsvParser(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits)
+        : text_(as_text(bytes)), file_(file), options_(options), limits_(limits) {
+        if (text_.starts_with("\xEF\xBB\xBF")) {  // the mark some spreadsheets put first
+            text_.remove_prefix(3);
+        }
+    }
+
+    Result<Dataset> parse() {
+        TRY(read_comments());
+        TRY(read_first_line());
+        while (next_line()) {
+            TRY(read_row());
+        }
+        return finish();
+    }
+
+private:
+    // The next line into line_; false at the end. Blank lines at the very end are none.
+    bool next_line() {
+        if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+            return false;
+        }
+        const auto end = std::min(text_.find('\n'), text_.size());
+        line_ = text_.substr(0, end);
+        text_.remove_prefix(std::min(end + 1, text_.size()));
+        if (line_.ends_with('\r')) {
+            line_.remove_suffix(1);
+        }
+        ++row_;
+        return true;
+    }
+
+    Status read_comments() {
+        while (text_.starts_with('#') && next_line()) {
+            if (line_.starts_with(note_prefix)) {
+                auto note = parse_note(line_);
+                if (!note) {
+                    return fail(with_context(std::move(note).error(), to_text(Place{file_, row_})));
+                }
+                note_ = *std::move(note);
+            }
+        }
+        return {};
+    }
+
+    Status read_first_line() {
+        if (!next_line()) {
+            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
+        }
+        std::size_t numbers = 0;
+        std::vector<std::string> names;
+        auto rest = line_;
+        for (bool more = true; more;) {
+            const auto cell = next_cell(rest);
+            more = cell.more;
+            numbers += parse_number(without_quotes(cell.raw)).has_value() ? 1 : 0;
+            names.push_back(name_of(cell.raw));
+            if (names.size() > limits_.columns) {
+                return fail(ErrorKind::overloaded, "too_many_columns",
+                            fmt::format("{}: more than {} columns", to_text(Place{file_, row_}), limits_.columns));
+            }
+        }
+        columns_ = names.size();
+        const bool header = numbers == 0;
+        if (header) {
+            layout_.columns = std::move(names);
+        }
+        TRY(choose_columns());
+        return header ? Status{} : read_row();
+    }
+
+    Status choose_columns() {
+        const auto& label = options_.label.empty() ? note_.label : options_.label;
+        TRY_ASSIGN(label_column_, find_label_column(label, layout_.columns, columns_, file_));
+        layout_.label_column = label_column_.value_or(0);
+        return {};
+    }
+
+    Status read_row() {
+        std::size_t column = 0;
+        auto rest = line_;
+        for (bool more = true; more; ++column) {
+            const auto cell = next_cell(rest);
+            more = cell.more;
+            if (column < columns_) {
+                TRY(read_cell(without_quotes(cell.raw), column));
+            }
+        }
+        if (column != columns_) {
+            return fail(ErrorKind::corrupt, "ragged",
+                        fmt::format("{}: {} values, but the rows before have {}", to_text(Place{file_, row_}), column,
+                                    columns_));
+        }
+        if (features_.size() > limits_.values) {
+            return fail(ErrorKind::overloaded, "too_large",
+                        fmt::format("{}: more than {} values", to_text(Place{file_, row_}), limits_.values));
+        }
+        return {};
+    }
+
+    Status read_cell(std::string_view cell, std::size_t column) {
+        const Place place{file_, row_, column + 1};
+        if (column != label_column_) {
+            TRY_ASSIGN(const float feature, parse_feature(cell, place));
+            features_.push_back(feature);
+            return {};
+        }
+        TRY_ASSIGN(const auto label, parse_label(cell, place));
+        if (note_.classes > 0 && label >= note_.classes) {
+            return fail(ErrorKind::invalid, "label_out_of_range",
+                        fmt::format("{}: label {} of {} classes", to_text(place), label, note_.classes));
+        }
+        labels_.push_back(label);
+        return {};
+    }
+
+    Result<Dataset> finish() {
+        if (features_.empty()) {
+            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: a header, but no example", file_));
+        }
+        const auto width = static_cast<std::int64_t>(columns_ - (label_column_ ? 1 : 0));
+        Dataset dataset{std::string(file_), {}, {width}, std::move(features_), std::move(labels_), 0, layout_};
+        if (!dataset.labels.empty()) {
+            dataset.classes = std::max(note_.classes, std::ranges::max(dataset.labels) + 1);
+        }
+        if (!note_.shape.empty() && label_column_.has_value() == !note_.label.empty()) {
+            TRY(reshape(dataset, note_.shape));
+        }
+        return dataset;
+    }
+
+    std::string_view text_;  // what is still to come
+    std::string_view file_;
+    const DataOptions& options_;
+    const ReadLimits& limits_;
+    std::string_view line_;
+    std::size_t row_ = 0;  // of line_, from 1
+    PartNote note_;
+    std::size_t columns_ = 0;
+    std::optional<std::size_t> label_column_;
+    RowLayout layout_;
+    std::vector<float> features_;
+    std::vector<std::uint32_t> labels_;
+};
+
+bool owns_name(std::string_view name) { return name.ends_with(".csv") || name.ends_with(".csv.gz"); }
+
+// Text without a name that says so: the first kilobyte holds printable characters only.
+bool owns_content(ByteView bytes) {
+    constexpr std::size_t looked_at = 1024;
+    return std::ranges::all_of(as_text(bytes).substr(0, looked_at), [](char c) {
+        return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t';
+    });
+}
+
+Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
+                     const ReadLimits& limits) {
+    return parse_csv(bytes, path.string(), options, limits);
+}
+
+}  // namespace
+
+std::string to_text(const PartNote& note) {
+    if (note == PartNote{}) {
+        return {};
+    }
+    std::string text(note_prefix);
+    text += note.label.empty() ? "" : " label=" + note.label;
+    text += note.classes == 0 ? "" : fmt::format(" classes={}", note.classes);
+    text += note.shape.empty() ? "" : " shape=" + shape_text(note.shape);
+    return text;
+}
+
+Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options,
+                          const ReadLimits& limits) {
+    return CsvParser(bytes, file, options, limits).parse();
+}
+
+extern const Reader csv_reader;
+const Reader csv_reader{"csv", "NAME.csv or NAME.csv.gz", owns_name, owns_content, read};
+
+}  // namespace causeway

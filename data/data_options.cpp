@@ -1,0 +1,234 @@
+#include "data/data_options.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+#include "data/number.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t longest_text = 4096;   // of the options as they travel
+constexpr std::size_t longest_label = 256;   // of a column's name
+constexpr std::size_t highest_rank = 8;
+constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
+const std::array<std::string, 3> option_names{"label", "shape", "scale"};
+
+bool is_plain(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_-.()").find(c) != std::string_view::npos;
+}
+
+std::string escaped(std::string_view text) {
+    std::string result;
+    for (const char c : text) {
+        result += is_plain(c) ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    }
+    return result;
+}
+
+// Only what `escaped` writes is taken, so that a text has one meaning and a meaning one text.
+std::optional<std::string> unescaped(std::string_view text) {
+    std::string result;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '%') {
+            unsigned value = 0;
+            const auto digits = text.substr(i + 1, 2);
+            const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+            if (digits.size() != 2 || parsed.ec != std::errc() || parsed.ptr != digits.data() + 2) {
+                return std::nullopt;
+            }
+            result += static_cast<char>(value);
+            i += 2;
+        } else if (is_plain(text[i])) {
+            result += text[i];
+        } else {
+            return std::nullopt;
+        }
+    }
+    return result;
+}
+
+Result<Interval> parse_interval(std::string_view text) {
+    const auto dots = text.find("..");
+    if (dots != std::string_view::npos) {
+        const auto low = parse_number(text.substr(0, dots));
+        const auto high = parse_number(text.substr(dots + 2));
+        if (low && high) {
+            return Interval{*low, *high};
+        }
+    }
+    return fail(ErrorKind::invalid, "scale", "expected two numbers with '..' between them");
+}
+
+std::vector<Error> check_scale(const Scale& scale) {
+    const std::array ends{scale.from.low, scale.from.high, scale.to.low, scale.to.high};
+    if (!std::ranges::all_of(ends, [](double end) { return std::isfinite(end); })) {
+        return {Error{ErrorKind::invalid, "scale", "scale: every end must be a finite number"}};
+    }
+    std::vector<Error> errors;
+    if (!(scale.from.low < scale.from.high)) {
+        errors.push_back({ErrorKind::invalid, "scale", "scale: the first interval must ascend, as in 0..255 -> 0..1"});
+    }
+    if (scale.to.low == scale.to.high) {
+        errors.push_back({ErrorKind::invalid, "scale", "scale: the second interval is empty: every value would be equal"});
+    }
+    return errors;
+}
+
+std::vector<Error> check_shape(const std::vector<std::int64_t>& shape) {
+    if (shape.size() > highest_rank) {
+        return {Error{ErrorKind::invalid, "shape", fmt::format("shape: at most {} sizes", highest_rank)}};
+    }
+    std::int64_t product = 1;
+    for (const auto extent : shape) {
+        if (extent < 1 || extent > most_values) {
+            return {Error{ErrorKind::invalid, "shape", fmt::format("shape: {} is not a size", extent)}};
+        }
+        product *= extent;  // below 2^62: both factors are at most 2^31
+        if (product > most_values) {
+            return {Error{ErrorKind::invalid, "shape", fmt::format("shape: more than {} values", most_values)}};
+        }
+    }
+    return {};
+}
+
+std::string joined(const std::vector<Error>& errors) {
+    std::vector<std::string> messages;
+    for (const auto& error : errors) {
+        messages.push_back(error.message);
+    }
+    return join(messages, "; ");
+}
+
+template <class T>
+void take(Result<T> parsed, T& target, std::vector<Error>& errors) {
+    if (parsed) {
+        target = *std::move(parsed);
+    } else {
+        errors.push_back(std::move(parsed).error());
+    }
+}
+
+void read_label(std::string_view value, DataOptions& options, std::vector<Error>& errors) {
+    const auto label = unescaped(value);
+    if (label && !label->empty()) {
+        options.label = *label;
+    } else {
+        errors.push_back({ErrorKind::invalid, "label", "label: expected a column, special characters as %XX"});
+    }
+}
+
+void read_option(std::string_view name, std::string_view value, DataOptions& options, std::vector<Error>& errors) {
+    if (name == "label") {
+        read_label(value, options, errors);
+    } else if (name == "shape") {
+        take(parse_shape(value), options.shape, errors);
+    } else if (name == "scale") {
+        take(parse_scale(value).map([](Scale scale) { return std::optional(scale); }), options.scale, errors);
+    } else {
+        const auto nearest = nearest_name(name, option_names);
+        errors.push_back({ErrorKind::invalid, "data_options",
+                          fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
+                                      nearest ? fmt::format(": did you mean {}?", *nearest) : "")});
+    }
+}
+
+}  // namespace
+
+std::vector<Error> check_data_options(const DataOptions& options) {
+    std::vector<Error> errors;
+    if (options.label.size() > longest_label) {
+        errors.push_back({ErrorKind::invalid, "label", fmt::format("label: at most {} bytes", longest_label)});
+    }
+    std::ranges::move(check_shape(options.shape), std::back_inserter(errors));
+    if (options.scale) {
+        std::ranges::move(check_scale(*options.scale), std::back_inserter(errors));
+    }
+    return errors;
+}
+
+std::string to_text(const DataOptions& options) {
+    std::vector<std::string> words;
+    if (!options.label.empty()) {
+        words.push_back("label=" + escaped(options.label));
+    }
+    if (!options.shape.empty()) {
+        words.push_back("shape=" + shape_text(options.shape));
+    }
+    if (options.scale) {
+        words.push_back("scale=" + to_text(*options.scale));
+    }
+    return join(words, " ");
+}
+
+Result<DataOptions> parse_data_options(std::string_view text) {
+    if (text.size() > longest_text) {
+        return fail(ErrorKind::invalid, "data_options", fmt::format("data options: at most {} bytes", longest_text));
+    }
+    DataOptions options;
+    std::vector<Error> errors;
+    std::vector<std::string> seen;
+    for (const auto& word : split_text(text, ' ')) {
+        if (word.empty()) {
+            continue;
+        }
+        const auto equals = std::min(word.find('='), word.size());
+        const auto name = word.substr(0, equals);
+        if (std::ranges::find(seen, name) != seen.end()) {
+            errors.push_back({ErrorKind::invalid, "data_options", fmt::format("{} is given twice", escaped(name))});
+            continue;
+        }
+        seen.push_back(name);
+        read_option(name, std::string_view(word).substr(std::min(equals + 1, word.size())), options, errors);
+    }
+    std::ranges::move(check_data_options(options), std::back_inserter(errors));
+    if (!errors.empty()) {
+        return fail(ErrorKind::invalid, "data_options", joined(errors));
+    }
+    return options;
+}
+
+Result<Scale> parse_scale(std::string_view text) {
+    const auto arrow = text.find("->");
+    const auto from = parse_interval(text.substr(0, arrow));
+    const auto to = arrow == std::string_view::npos ? from : parse_interval(text.substr(arrow + 2));
+    if (arrow == std::string_view::npos || !from || !to) {
+        return fail(ErrorKind::invalid, "scale", "scale: expected two intervals, as in \"0..16 -> 0..1\"");
+    }
+    const Scale scale{*from, *to};
+    if (const auto errors = check_scale(scale); !errors.empty()) {
+        return fail(ErrorKind::invalid, "scale", joined(errors));
+    }
+    return scale;
+}
+
+std::string to_text(const Scale& scale) {
+    // fmt's shortest form reads back to the same double.
+    return fmt::format("{}..{}->{}..{}", scale.from.low, scale.from.high, scale.to.low, scale.to.high);
+}
+
+Result<std::vector<std::int64_t>> parse_shape(std::string_view text) {
+    std::vector<std::int64_t> shape;
+    for (const auto& word : split_text(text.substr(0, longest_text), 'x')) {
+        std::int64_t extent = 0;
+        const auto [end, code] = std::from_chars(word.data(), word.data() + word.size(), extent);
+        if (code != std::errc() || end != word.data() + word.size()) {
+            return fail(ErrorKind::invalid, "shape", "shape: expected sizes with x between them, as in 8x8x1");
+        }
+        shape.push_back(extent);
+    }
+    if (const auto errors = check_shape(shape); !errors.empty()) {
+        return fail(errors.front());
+    }
+    return shape;
+}
+
+std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+
+}  // namespace causeway

@@ -1,0 +1,223 @@
+#include "data/npy.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+#include "data/binary.h"
+#include "data/columns.h"
+#include "data/partner.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::string_view magic = "\x93NUMPY";
+constexpr std::size_t longest_header = 64 * 1024;  // numpy itself stops at 10,000
+constexpr std::size_t highest_rank = 8;
+
+struct Header {
+    ElementType type;
+    std::vector<std::uint64_t> sizes;
+};
+
+bool has_magic(ByteView bytes) { return as_text(bytes).starts_with(magic); }
+
+tl::unexpected<Error> bad_header(std::string_view file, std::string_view what) {
+    return fail(ErrorKind::corrupt, "bad_header", fmt::format("{}: the NPY header {}", file, what));
+}
+
+// The value of `'key': value`, up to the comma or bracket that ends it; a tuple with its brackets.
+std::optional<std::string_view> field(std::string_view header, std::string_view key) {
+    const auto at = header.find(fmt::format("'{}':", key));
+    if (at == std::string_view::npos) {
+        return std::nullopt;
+    }
+    auto value = trim(header.substr(at + key.size() + 3));
+    const bool tuple = value.starts_with('(');
+    const auto end = value.find_first_of(tuple ? ")" : ",}");
+    if (end == std::string_view::npos) {
+        return std::nullopt;
+    }
+    return trim(value.substr(0, end + (tuple ? 1 : 0)));
+}
+
+// "'<f4'": quotes, byte order, kind, bytes.
+std::optional<ElementType> element_type(std::string_view descr) {
+    if (descr.size() != 5 || descr.front() != '\'' || descr.back() != '\'') {
+        return std::nullopt;
+    }
+    const auto bytes = static_cast<std::size_t>(descr[3] - '0');
+    const auto order = descr[1] == '>' ? ByteOrder::big : ByteOrder::little;
+    const bool integer_size = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+    if (std::string_view("<>|=").find(descr[1]) == std::string_view::npos || !integer_size) {
+        return std::nullopt;
+    }
+    switch (descr[2]) {
+        case 'u': return ElementType{ElementKind::unsigned_integer, bytes, order};
+        case 'i': return ElementType{ElementKind::signed_integer, bytes, order};
+        case 'b': return bytes == 1 ? std::optional(ElementType{ElementKind::unsigned_integer, 1, order}) : std::nullopt;
+        case 'f': return bytes >= 4 ? std::optional(ElementType{ElementKind::real, bytes, order}) : std::nullopt;
+        default: return std::nullopt;
+    }
+}
+
+// "(10, 64)", "(10,)"
+std::optional<std::vector<std::uint64_t>> parse_sizes(std::string_view tuple) {
+    if (tuple.size() < 2 || tuple.front() != '(' || tuple.back() != ')') {
+        return std::nullopt;
+    }
+    std::vector<std::uint64_t> sizes;
+    for (const auto& word : split_text(tuple.substr(1, tuple.size() - 2), ',')) {
+        const auto digits = trim(word);
+        std::uint64_t size = 0;
+        const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), size);
+        if (digits.empty() && !sizes.empty()) {
+            continue;  // the comma after the last
+        }
+        if (code != std::errc() || end != digits.data() + digits.size() || sizes.size() == highest_rank) {
+            return std::nullopt;
+        }
+        sizes.push_back(size);
+    }
+    return sizes;
+}
+
+Result<Header> parse_header(std::string_view text, std::string_view file) {
+    const auto descr = field(text, "descr");
+    const auto order = field(text, "fortran_order");
+    const auto shape = field(text, "shape");
+    if (!descr || !order || !shape) {
+        return bad_header(file, "must have descr, fortran_order and shape");
+    }
+    if (*order != "False") {
+        return fail(ErrorKind::unsupported, "fortran_order",
+                    fmt::format("{}: the array is stored by columns: save numpy.ascontiguousarray(array)", file));
+    }
+    const auto type = element_type(*descr);
+    if (!type) {
+        return fail(ErrorKind::unsupported, "element_type",
+                    fmt::format("{}: values of this type cannot be read: save array.astype('float32')", file));
+    }
+    auto sizes = parse_sizes(*shape);
+    if (!sizes) {
+        return bad_header(file, fmt::format("must have a shape of at most {} whole numbers", highest_rank));
+    }
+    return Header{*type, *std::move(sizes)};
+}
+
+Result<StoredArray> parse_array(ByteView bytes, std::string_view file, const ReadLimits& limits) {
+    if (!has_magic(bytes)) {
+        return fail(ErrorKind::corrupt, "bad_magic",
+                    fmt::format("{}: not an NPY file: it must begin with 93 and NUMPY", file));
+    }
+    ByteReader reader(bytes.subspan(magic.size()));
+    const auto truncated = [&](Error error) { return with_context(std::move(error), file); };
+    TRY_ASSIGN(const auto major, reader.get<std::uint8_t>().map_error(truncated));
+    TRY(reader.get<std::uint8_t>().map_error(truncated));
+    if (major < 1 || major > 3) {
+        return fail(ErrorKind::unsupported, "npy_version", fmt::format("{}: NPY version {} is not known", file, major));
+    }
+    std::size_t length = 0;
+    if (major == 1) {
+        TRY_ASSIGN(length, reader.get<std::uint16_t>().map_error(truncated));
+    } else {
+        TRY_ASSIGN(length, reader.get<std::uint32_t>().map_error(truncated));
+    }
+    if (length > longest_header) {
+        return bad_header(file, fmt::format("is longer than {} bytes", longest_header));
+    }
+    TRY_ASSIGN(const auto text, reader.get_bytes(length).map_error(truncated));
+    TRY_ASSIGN(auto header, parse_header(as_text(text), file));
+    return make_stored_array(header.type, std::move(header.sizes), bytes.last(reader.left()), file, limits.values);
+}
+
+// Where the features of a row are, and where its label, if it is a column.
+struct Columns {
+    std::size_t width;  // of the stored row
+    std::optional<std::size_t> label;
+};
+
+Result<Columns> choose_columns(const StoredArray& array, std::string_view file, const DataOptions& options) {
+    if (!options.label.empty() && array.sizes.size() != 2) {
+        return fail(ErrorKind::invalid, "no_such_column",
+                    fmt::format("{}: only an array of rank 2 has columns, this one has rank {}: leave out `label` to "
+                                "take the labels beside it",
+                                file, array.sizes.size()));
+    }
+    TRY_ASSIGN(const auto label, find_label_column(options.label, {}, array.width(), file));
+    return Columns{array.width(), label};
+}
+
+Status append_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
+                  Dataset& dataset) {
+    const auto split = columns.label.value_or(columns.width);
+    TRY(append_features(array, row, 0, split, file, dataset.features));
+    if (columns.label) {
+        TRY(append_features(array, row, split + 1, columns.width - split - 1, file, dataset.features));
+        TRY_ASSIGN(const auto label, to_label(array[row * columns.width + split], Place{file, row + 1, split + 1}));
+        dataset.labels.push_back(label);
+    }
+    return {};
+}
+
+std::vector<std::int64_t> example_shape(const StoredArray& array, const Columns& columns) {
+    if (columns.label || array.sizes.size() == 1) {
+        return {static_cast<std::int64_t>(columns.width - (columns.label ? 1 : 0))};
+    }
+    return {array.sizes.begin() + 1, array.sizes.end()};
+}
+
+std::vector<std::string> label_names(const std::string& name) {
+    std::vector<std::string> names;
+    if (auto partner = replaced(name, "features", "labels")) {
+        names.push_back(*partner);
+    }
+    if (auto partner = replaced(name, ".npy", "-labels.npy")) {
+        names.push_back(*partner);
+    }
+    return names;
+}
+
+bool owns_name(std::string_view name) { return name.ends_with(".npy") || name.ends_with(".npy.gz"); }
+
+Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
+                     const ReadLimits& limits) {
+    const auto partner =
+        options.label.empty() ? find_partner(path, label_names(path.filename().string())) : std::nullopt;
+    Bytes labels;
+    if (partner) {
+        TRY_ASSIGN(labels, read_unpacked(*partner, limits));
+        if (labels.empty()) {
+            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: the file is empty", partner->string()));
+        }
+    }
+    const auto labels_file = partner.value_or(std::filesystem::path{}).string();
+    return parse_npy({bytes, path.string(), labels, labels_file}, options, limits);
+}
+
+}  // namespace
+
+Result<Dataset> parse_npy(const NpyFiles& files, const DataOptions& options, const ReadLimits& limits) {
+    TRY_ASSIGN(const auto array, parse_array(files.features, files.features_file, limits));
+    TRY_ASSIGN(const auto columns, choose_columns(array, files.features_file, options));
+    Dataset dataset{std::string(files.features_file), {}, example_shape(array, columns), {}, {}, 0, {}};
+    dataset.features.reserve(array.examples() * dataset.example_size());
+    for (std::size_t row = 0; row < array.examples(); ++row) {
+        TRY(append_row(array, row, columns, files.features_file, dataset));
+    }
+    if (!columns.label && !files.labels.empty()) {
+        TRY_ASSIGN(const auto labels, parse_array(files.labels, files.labels_file, limits));
+        TRY_ASSIGN(dataset.labels, read_labels(labels, array.examples(), files.labels_file));
+    }
+    dataset.classes = dataset.labels.empty() ? 0 : std::ranges::max(dataset.labels) + 1;
+    dataset.layout.label_column = dataset.labels.empty() ? 0 : columns.label.value_or(columns.width);
+    return dataset;
+}
+
+extern const Reader npy_reader;
+const Reader npy_reader{"npy", "NAME.npy (labels in a column, or NAME-labels.npy beside it)", owns_name, has_magic,
+                        read};
+
+}  // namespace causeway

@@ -1,0 +1,94 @@
+#include "data/number.h"
+
+#include <charconv>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+#include "data/dataset.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t longest_shown = 32;  // characters of a wrong value in a message
+
+// from_chars knows no '+', and "+-1" must stay wrong.
+std::string_view without_plus(std::string_view text) {
+    const bool plus = text.size() > 1 && text[0] == '+' && text[1] != '-' && text[1] != '+';
+    return plus ? text.substr(1) : text;
+}
+
+template <class T>
+std::optional<T> parse_whole(std::string_view text) {
+    T value{};
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (code != std::errc() || end != text.data() + text.size()) {
+        return std::nullopt;
+    }
+    return value;
+}
+
+// What a file put there, short and without control characters: it goes to a terminal.
+std::string shown(std::string_view text) {
+    std::string result;
+    for (const char c : text.substr(0, longest_shown)) {
+        result += c >= ' ' && c < 127 ? c : '?';
+    }
+    return text.size() > longest_shown ? result + "..." : result;
+}
+
+tl::unexpected<Error> not_finite(const Place& place) {
+    return fail(ErrorKind::corrupt, "not_finite",
+                fmt::format("{}: the value is NaN, infinite or too large for a 32-bit float", to_text(place)));
+}
+
+}  // namespace
+
+std::string to_text(const Place& place) {
+    return place.column == 0 ? fmt::format("{}, row {}", place.file, place.row)
+                             : fmt::format("{}, row {}, column {}", place.file, place.row, place.column);
+}
+
+std::optional<double> parse_number(std::string_view text) { return parse_whole<double>(without_plus(trim(text))); }
+
+Result<float> parse_feature(std::string_view text, const Place& place) {
+    const auto digits = without_plus(trim(text));
+    // Straight to float: by way of double a value could be rounded twice, and a written part must read back exactly.
+    if (const auto value = parse_whole<float>(digits)) {
+        return std::isfinite(*value) ? Result<float>(*value) : not_finite(place);
+    }
+    // Out of float's range (tiny values become zero) or not a number at all.
+    if (const auto value = parse_whole<double>(digits)) {
+        return to_feature(*value, place);
+    }
+    return fail(ErrorKind::corrupt, "not_a_number",
+                digits.empty() ? fmt::format("{}: the value is missing", to_text(place))
+                               : fmt::format("{}: '{}' is not a number", to_text(place), shown(digits)));
+}
+
+Result<float> to_feature(double value, const Place& place) {
+    const auto feature = static_cast<float>(value);
+    return std::isfinite(feature) ? Result<float>(feature) : not_finite(place);
+}
+
+Result<std::uint32_t> parse_label(std::string_view text, const Place& place) {
+    const auto value = parse_number(text);
+    if (!value) {
+        return fail(ErrorKind::invalid, "bad_label",
+                    fmt::format("{}: the label '{}' is not a class number: write classes as 0, 1, 2, ...",
+                                to_text(place), shown(trim(text))));
+    }
+    return to_label(*value, place);
+}
+
+Result<std::uint32_t> to_label(double value, const Place& place) {
+    if (!(value >= 0 && value < max_classes) || value != std::floor(value)) {
+        return fail(ErrorKind::invalid, "bad_label",
+                    fmt::format("{}: the label {} is not a whole number from 0 to {}", to_text(place), value,
+                                max_classes - 1));
+    }
+    return static_cast<std::uint32_t>(value);
+}
+
+}  // namespace causeway

@@ -1,0 +1,134 @@
+#include "data/write.h"
+
+#include <charconv>
+
+#include <fmt/format.h>
+
+#include "common/file.h"
+#include "common/text.h"
+#include "data/csv.h"
+#include "data/gzip.h"
+
+namespace causeway {
+namespace {
+
+namespace fs = std::filesystem;
+
+PartNote note_of(const Dataset& raw) {
+    PartNote note;
+    if (raw.labelled()) {
+        note.label = fmt::format("{}", raw.layout.label_column);
+        note.classes = raw.classes;
+    }
+    if (raw.shape.size() > 1) {  // a flat example says its own shape
+        note.shape = raw.shape;
+    }
+    return note;
+}
+
+// As a header's name must stand to be read back: in quotes where it holds a separator, a quote, outer spaces or a '#'.
+std::string quoted_name(std::string_view name) {
+    const bool plain = name.find_first_of(",\"#") == std::string_view::npos && trim(name) == name && !name.empty();
+    if (plain) {
+        return std::string(name);
+    }
+    std::string quoted = "\"";
+    for (const char c : name) {
+        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    }
+    return quoted + '"';
+}
+
+void append_header(const RowLayout& layout, std::string& text) {
+    std::vector<std::string> names;
+    for (const auto& name : layout.columns) {
+        names.push_back(quoted_name(name));
+    }
+    text += names.empty() ? "" : join(names, ",") + "\n";
+}
+
+// The shortest text that reads back to the same float: "5", "0.1", "1e-07".
+void append_float(float value, std::string& text) {
+    char digits[32];  // the longest shortest float has 15
+    const auto [end, code] = std::to_chars(digits, digits + sizeof digits, value);
+    ASSERT(code == std::errc());
+    text.append(digits, end);
+}
+
+void append_row(const Dataset& raw, std::size_t row, std::string& text) {
+    const std::size_t width = raw.example_size();
+    for (std::size_t column = 0; column <= width; ++column) {
+        if (raw.labelled() && column == raw.layout.label_column) {
+            text += fmt::format("{}", raw.labels[row]);
+            text += column < width ? "," : "";
+        }
+        if (column < width) {
+            append_float(raw.features[row * width + column], text);
+            const bool last = column + 1 == width && !(raw.labelled() && raw.layout.label_column >= width);
+            text += last ? "" : ",";
+        }
+    }
+    text += '\n';
+}
+
+Status refuse_old_parts(const fs::path& folder) {
+    std::error_code code;
+    for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator();
+         entry.increment(code)) {
+        const auto name = entry->path().filename().string();
+        if (name.ends_with(".csv.gz") && (name.starts_with("part-") || name.starts_with("holdout"))) {
+            return fail(ErrorKind::refused, "folder_in_use",
+                        fmt::format("{} holds {} already: parts of two splits must not mix. Choose another folder, or "
+                                    "remove the old parts",
+                                    folder.string(), name));
+        }
+    }
+    return {};
+}
+
+Status make_folder(const fs::path& folder) {
+    std::error_code code;
+    fs::create_directories(folder, code);
+    if (code) {
+        return fail(ErrorKind::io, "cannot_create", fmt::format("{}: {}", folder.string(), code.message()));
+    }
+    return {};
+}
+
+Result<WrittenPart> write_some(const Dataset& raw, const Indices& indices, const fs::path& path) {
+    const Dataset part = subset(raw, indices);
+    TRY(write_part(part, path));
+    return WrittenPart{path, part.size(), dataset_digest(part)};
+}
+
+}  // namespace
+
+Bytes encode_part(const Dataset& raw) {
+    std::string text = to_text(note_of(raw));
+    text += text.empty() ? "" : "\n";
+    append_header(raw.layout, text);
+    for (std::size_t row = 0; row < raw.size(); ++row) {
+        append_row(raw, row, text);
+    }
+    return gzip(as_bytes(text));
+}
+
+Status write_part(const Dataset& raw, const fs::path& path) { return write_file_durably(path, encode_part(raw)); }
+
+Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const SplitPlan& plan, const fs::path& folder) {
+    TRY_ASSIGN(const auto division, divide(raw, plan.holdout, plan.partition, plan.parts, plan.seed));
+    TRY(refuse_old_parts(folder));
+    TRY(make_folder(folder));
+    std::vector<WrittenPart> written;
+    for (std::size_t i = 0; i < division.parts.size(); ++i) {
+        TRY_ASSIGN(auto part, write_some(raw, division.parts[i], folder / fmt::format("part-{}.csv.gz", i + 1)));
+        written.push_back(std::move(part));
+    }
+    if (!division.held_out.empty()) {
+        TRY_ASSIGN(auto part, write_some(raw, division.held_out, folder / "holdout.csv.gz"));
+        written.push_back(std::move(part));
+    }
+    return written;
+}
+
+}  // namespace causeway
