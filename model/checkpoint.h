@@ -1,0 +1,39 @@
+// Checkpoints: a model as safetensors bytes, which any Python reader opens, and by whose SHA-256 a model is named.
+//
+// Layout: u64 header length (little-endian); a JSON object with sorted keys and no blanks, `"__metadata__":
+// {"architecture": ...}` and per tensor `{"dtype":"F32","shape":[..],"data_offsets":[begin,end]}`; then the tensors in
+// chain order, f32 little-endian, without padding. No ids, names, times or topology: equal models have equal bytes.
+// `sha256sum model.safetensors` is therefore the model's digest. Source: the safetensors format description.
+#pragma once
+
+#include "common/bytes.h"
+#include "common/digest.h"
+#include "model/arena.h"
+#include "model/chain.h"
+
+namespace causeway {
+
+/// cost     writes 4 bytes an element and about 100 a tensor
+Bytes to_safetensors(const Chain& chain, const ModelState& state);
+
+/// SHA-256 of to_safetensors.
+Digest model_digest(const Chain& chain, const ModelState& state);
+
+/// Total: any bytes. Also accepts what other writers make of the same tensors (another order, a padded header).
+///
+/// errors   corrupt `bad_safetensors`: not a well-formed file; `model_mismatch`: tensors missing, unknown, or of another
+///          dtype or shape than the chain's, all named (the first eight)
+/// cost     allocates no more than the chain's arenas, whatever the header claims
+Result<ModelState> from_safetensors(const Chain& chain, ByteView bytes);
+
+struct SavedModel {
+    Chain chain;
+    ModelState state;
+};
+
+/// Reads a file by the architecture that it carries.
+///
+/// errors   corrupt as above, or without an architecture; invalid `bad_architecture`
+Result<SavedModel> load_safetensors(ByteView bytes);
+
+}  // namespace causeway

@@ -1,0 +1,158 @@
+// The optimizers that exist, one line each, and the reading and writing of their texts.
+#include "model/optimizer.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+
+// One line per optimizer; X is applied to the name of its file.
+#define CAUSEWAY_OPTIMIZERS(X) \
+    X(sgd)                     \
+    X(adamw)
+
+namespace causeway {
+
+#define CAUSEWAY_DECLARE(name) extern const OptimizerKind name##_optimizer;
+CAUSEWAY_OPTIMIZERS(CAUSEWAY_DECLARE)
+#undef CAUSEWAY_DECLARE
+
+std::span<const OptimizerKind* const> optimizer_kinds() {
+#define CAUSEWAY_ENTRY(name) &name##_optimizer,
+    static const std::array kinds = {CAUSEWAY_OPTIMIZERS(CAUSEWAY_ENTRY)};
+#undef CAUSEWAY_ENTRY
+    return kinds;
+}
+
+namespace {
+
+constexpr std::size_t max_optimizer_text = 1024;
+
+tl::unexpected<Error> bad_optimizer(std::string message) {
+    return fail(ErrorKind::invalid, "bad_optimizer", std::move(message));
+}
+
+/// `did you mean "x"?`, or the list of all.
+std::string hint(std::string_view wrong, const std::vector<std::string>& valid) {
+    const auto nearest = nearest_name(wrong, valid);
+    return nearest ? fmt::format("did you mean \"{}\"?", *nearest) : fmt::format("there are {}", join(valid, ", "));
+}
+
+Result<const OptimizerKind*> find_kind(std::string_view name) {
+    std::vector<std::string> names;
+    for (const OptimizerKind* kind : optimizer_kinds()) {
+        if (kind->name == name) {
+            return kind;
+        }
+        names.emplace_back(kind->name);
+    }
+    return bad_optimizer(fmt::format("there is no optimizer \"{}\"; {}", name.substr(0, 40), hint(name, names)));
+}
+
+std::optional<std::size_t> find_field(const OptimizerKind& kind, std::string_view name) {
+    for (std::size_t i = 0; i < kind.fields.size(); ++i) {
+        if (kind.fields[i].name == name) {
+            return i;
+        }
+    }
+    return std::nullopt;
+}
+
+std::string unknown_field(const OptimizerKind& kind, std::string_view name) {
+    std::vector<std::string> names;
+    for (const OptimizerField& field : kind.fields) {
+        names.emplace_back(field.name);
+    }
+    return fmt::format("{} has no \"{}\"; {}", kind.name, name.substr(0, 40), hint(name, names));
+}
+
+bool in_bounds(const OptimizerField& field, double value) {
+    return field.ends == OptimizerField::Ends::closed ? value >= field.least && value <= field.most
+                                                      : value > field.least && value < field.most;
+}
+
+std::optional<double> parse_number(std::string_view text) {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc{} && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+}  // namespace
+
+double OptimizerSpec::operator[](std::string_view field) const {
+    const auto index = find_field(*kind, field);
+    ASSERT(index && *index < values.size());
+    return values[*index];
+}
+
+Result<OptimizerSpec> make_optimizer(std::string_view kind_name,
+                                     std::span<const std::pair<std::string, double>> values) {
+    TRY_ASSIGN(const OptimizerKind* kind, find_kind(kind_name));
+    OptimizerSpec spec{kind, {}};
+    for (const OptimizerField& field : kind->fields) {
+        spec.values.push_back(field.initial);
+    }
+    std::vector<std::string> wrong;
+    std::vector<std::size_t> seen;
+    for (const auto& [name, value] : values) {
+        const auto index = find_field(*kind, name);
+        if (!index) {
+            wrong.push_back(unknown_field(*kind, name));
+            continue;
+        }
+        const OptimizerField& field = kind->fields[*index];
+        if (!in_bounds(field, value)) {  // also refuses NaN
+            wrong.push_back(fmt::format("{} = {} is not {} {} and {} {}", name, value,
+                                        field.ends == OptimizerField::Ends::closed ? "from" : "above", field.least,
+                                        field.ends == OptimizerField::Ends::closed ? "up to" : "below", field.most));
+        }
+        if (std::ranges::find(seen, *index) != seen.end()) {
+            wrong.push_back(fmt::format("{} is given twice", name));
+        }
+        seen.push_back(*index);
+        spec.values[*index] = value + 0.0;  // -0 becomes 0, so that equal specs have equal texts
+    }
+    if (!wrong.empty()) {
+        return bad_optimizer("optimizer: " + join(wrong, "; "));
+    }
+    return spec;
+}
+
+Result<OptimizerSpec> parse_optimizer(std::string_view text) {
+    if (text.size() > max_optimizer_text) {
+        return bad_optimizer(fmt::format("optimizer: the text is longer than {} bytes", max_optimizer_text));
+    }
+    const auto words = split_text(trim(text), ' ');
+    std::vector<std::pair<std::string, double>> values;
+    std::vector<std::string> wrong;
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const auto equals = words[i].find('=');
+        const auto number = equals == std::string::npos ? std::nullopt
+                                                        : parse_number(std::string_view(words[i]).substr(equals + 1));
+        if (number) {
+            values.emplace_back(words[i].substr(0, equals), *number);
+        } else if (!words[i].empty()) {
+            wrong.push_back(fmt::format("\"{}\" is not FIELD=NUMBER", words[i].substr(0, 40)));
+        }
+    }
+    auto spec = make_optimizer(words.empty() ? std::string_view{} : std::string_view(words.front()), values);
+    if (wrong.empty()) {
+        return spec;
+    }
+    return bad_optimizer((spec ? "optimizer" : spec.error().message) + ": " + join(wrong, "; "));
+}
+
+std::string to_text(const OptimizerSpec& spec) {
+    std::string text(spec.kind->name);
+    for (std::size_t i = 0; i < spec.values.size(); ++i) {
+        text += fmt::format(" {}={}", spec.kind->fields[i].name, spec.values[i]);  // shortest text of that double
+    }
+    return text;
+}
+
+}  // namespace causeway

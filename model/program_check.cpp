@@ -1,0 +1,295 @@
+// Does a program make sense on a chain? A walk that counts, at each boundary, the values that wait there.
+//
+// Each repeat is walked twice, because what goes wrong in a second pass (a forward whose input is used up, a step
+// without new gradients) goes wrong in every later one. Values that came over the network have no known boundary: they
+// count as `arrived`, and serve whatever forward or backward finds nothing at its own boundary.
+#include <algorithm>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "model/chain.h"
+#include "model/program.h"
+
+namespace causeway {
+namespace {
+
+/// Values that wait: produced here at a boundary, or arrived from another cell.
+class Waiting {
+public:
+    explicit Waiting(std::size_t boundaries) : at_(boundaries) {}
+
+    void put(std::size_t boundary) {
+        ++at_[boundary];
+        newest_ = boundary;
+    }
+    void arrive() { ++arrived_; }
+    [[nodiscard]] bool take(std::size_t boundary) {
+        std::uint32_t& count = at_[boundary] > 0 ? at_[boundary] : arrived_;
+        return count > 0 && count-- > 0;
+    }
+    [[nodiscard]] bool take_newest() { return at_[newest_] > 0 && at_[newest_]-- > 0; }
+    [[nodiscard]] bool empty() const {
+        return arrived_ == 0 && std::ranges::all_of(at_, [](std::uint32_t count) { return count == 0; });
+    }
+
+private:
+    std::vector<std::uint32_t> at_;
+    std::uint32_t arrived_ = 0;
+    std::size_t newest_ = 0;
+};
+
+class Walk {
+public:
+    explicit Walk(const Chain& chain)
+        : chain_(chain), activations_(chain.layer_count() + 1), gradients_(chain.layer_count() + 1),
+          in_flight_(chain.layer_count()), gradient_ready_(chain.layer_count()), synced_(max_program_slots) {}
+
+    Status all(const std::vector<Instruction>& instructions, int enclosing) {
+        for (const Instruction& instruction : instructions) {
+            TRY(instruction.code == OpCode::repeat ? repeat(instruction, enclosing) : one(instruction));
+        }
+        return {};
+    }
+
+    Status finish() {
+        if (std::ranges::any_of(in_flight_, [](std::uint32_t count) { return count > 0; })) {
+            return out_of_order("the program ends", "every forward has had its backward");
+        }
+        if (!activations_.empty() || !gradients_.empty() || labels_ > 0) {
+            return out_of_order("the program ends", "everything loaded, received or computed is used");
+        }
+        return {};
+    }
+
+    [[nodiscard]] std::uint32_t most_in_flight() const { return most_in_flight_; }
+
+private:
+    static tl::unexpected<Error> out_of_order(std::string_view what, std::string_view needs) {
+        return fail(ErrorKind::invalid, "program_order", fmt::format("program: {} before {}", what, needs));
+    }
+    static tl::unexpected<Error> out_of_bounds(const Instruction& instruction, std::string_view what) {
+        return fail(ErrorKind::invalid, "program_bounds",
+                    fmt::format("program: {} names {}", to_string(instruction.code), what));
+    }
+    static std::string shown(const Instruction& instruction) {
+        return fmt::format("{} [{}, {})", to_string(instruction.code), instruction.layers.begin,
+                           instruction.layers.end);
+    }
+
+    /// Epochs hold batches hold microbatches; any may be left out, none may repeat itself.
+    Status repeat(const Instruction& instruction, int enclosing) {
+        const int over = static_cast<int>(instruction.over);
+        if (over <= enclosing) {
+            return out_of_order(fmt::format("repeat {} inside {}", to_string(instruction.over),
+                                            to_string(static_cast<RepeatOver>(enclosing))),
+                                "the order epochs, batches, microbatches");
+        }
+        TRY(all(instruction.body, over));
+        return all(instruction.body, over);
+    }
+
+    Status one(const Instruction& instruction) {
+        switch (instruction.code) {
+            case OpCode::load:
+                return load();
+            case OpCode::forward:
+                return forward(instruction);
+            case OpCode::loss:
+                return loss();
+            case OpCode::backward:
+                return backward(instruction);
+            case OpCode::send:
+                return send(instruction);
+            case OpCode::receive:
+                return receive(instruction);
+            case OpCode::gradient_final:
+                return gradient_final(instruction);
+            case OpCode::wait:
+                return wait(instruction);
+            case OpCode::step:
+                return step(instruction);
+            case OpCode::sync:
+                TRY(check_slot_and_ranges(instruction));
+                synced_[instruction.index] = true;
+                return {};
+            case OpCode::snapshot:
+                return check_slot_and_ranges(instruction);
+            default:
+                return {};  // stash has no operand and consumes nothing
+        }
+    }
+
+    Status load() {
+        const bool busy = !activations_.empty() || std::ranges::any_of(in_flight_, [](auto count) { return count > 0; });
+        most_in_flight_ = std::max(most_in_flight_, busy ? 2u : 1u);
+        activations_.put(0);
+        ++labels_;
+        return {};
+    }
+
+    Status check_layers(const Instruction& instruction) {
+        if (instruction.layers.begin < instruction.layers.end && instruction.layers.end <= chain_.layer_count()) {
+            return {};
+        }
+        return out_of_bounds(instruction, fmt::format("layers [{}, {}) of a model of {}", instruction.layers.begin,
+                                                      instruction.layers.end, chain_.layer_count()));
+    }
+
+    Status check_slot_and_ranges(const Instruction& instruction) {
+        const auto& ranges = instruction.ranges.ranges();
+        const auto size = chain_.table().arena_size(instruction.arena);
+        if (instruction.index >= max_program_slots) {
+            return out_of_bounds(instruction, fmt::format("slot {} of {}", instruction.index, max_program_slots));
+        }
+        if (ranges.empty() || ranges.back().end > size) {
+            return out_of_bounds(instruction, fmt::format("elements outside the {} {} ones", size,
+                                                          to_string(instruction.arena)));
+        }
+        return {};
+    }
+
+    Status forward(const Instruction& instruction) {
+        TRY(check_layers(instruction));
+        const auto [begin, end] = instruction.layers;
+        if (!activations_.take(begin)) {
+            return out_of_order(shown(instruction), fmt::format("there are values at boundary {}", begin));
+        }
+        activations_.put(end);
+        for (std::size_t layer = begin; layer < end; ++layer) {
+            most_in_flight_ = std::max(most_in_flight_, ++in_flight_[layer]);
+        }
+        return {};
+    }
+
+    Status loss() {
+        if (!activations_.take(chain_.layer_count())) {
+            return out_of_order("loss", "a forward has reached the last layer");
+        }
+        if (labels_ == 0) {
+            return out_of_order("loss", "labels are loaded or received");
+        }
+        --labels_;
+        gradients_.put(chain_.layer_count());
+        return {};
+    }
+
+    Status backward(const Instruction& instruction) {
+        TRY(check_layers(instruction));
+        const auto [begin, end] = instruction.layers;
+        if (!gradients_.take(end)) {
+            return out_of_order(shown(instruction), fmt::format("there is a gradient at boundary {}", end));
+        }
+        for (std::size_t layer = begin; layer < end; ++layer) {
+            if (in_flight_[layer] == 0) {
+                return out_of_order(shown(instruction), fmt::format("layer {} ran forward", layer));
+            }
+            --in_flight_[layer];
+            gradient_ready_[layer] = true;
+        }
+        if (begin > 0) {
+            gradients_.put(begin);
+        }
+        return {};
+    }
+
+    Status send(const Instruction& instruction) {
+        switch (instruction.payload) {
+            case Payload::activations:
+                return activations_.take_newest() ? Status{} : out_of_order("send activations", "there are any");
+            case Payload::gradients:
+                return gradients_.take_newest() ? Status{} : out_of_order("send gradients", "there are any");
+            case Payload::labels:
+                return labels_ > 0 && labels_-- > 0 ? Status{} : out_of_order("send labels", "there are any");
+            case Payload::parameters:
+                return {};
+        }
+        return {};
+    }
+
+    Status receive(const Instruction& instruction) {
+        if (instruction.payload == Payload::activations) {
+            activations_.arrive();
+        } else if (instruction.payload == Payload::gradients) {
+            gradients_.arrive();
+        } else if (instruction.payload == Payload::labels) {
+            ++labels_;
+        }
+        return {};
+    }
+
+    Status gradient_final(const Instruction& instruction) {
+        if (instruction.index >= chain_.layer_count()) {
+            return out_of_bounds(instruction, fmt::format("layer {} of a model of {}", instruction.index,
+                                                          chain_.layer_count()));
+        }
+        if (!gradient_ready_[instruction.index]) {
+            return out_of_order(fmt::format("gradient_final {}", instruction.index), "its backward");
+        }
+        return {};
+    }
+
+    Status wait(const Instruction& instruction) {
+        if (instruction.index >= max_program_slots || !synced_[instruction.index]) {
+            return out_of_order(fmt::format("wait {}", instruction.index), "a sync in that slot");
+        }
+        return {};
+    }
+
+    /// Gradients of a stepped layer are used up; of a range set the layers that it touches must have some.
+    Status step(const Instruction& instruction) {
+        if (!instruction.layers.empty()) {
+            TRY(check_layers(instruction));
+            for (std::size_t layer = instruction.layers.begin; layer < instruction.layers.end; ++layer) {
+                TRY(require_gradient(layer));
+            }
+            std::fill(gradient_ready_.begin() + instruction.layers.begin,
+                      gradient_ready_.begin() + instruction.layers.end, false);
+            return {};
+        }
+        TRY(check_slot_and_ranges(instruction));
+        if (instruction.arena != ArenaKind::trainable) {
+            return out_of_bounds(instruction, "an arena that is not trainable");
+        }
+        for (const TensorInfo& tensor : chain_.table().tensors) {
+            if (tensor.arena == ArenaKind::trainable && touches(instruction.ranges, tensor.range())) {
+                TRY(require_gradient(tensor.layer));
+            }
+        }
+        return {};
+    }
+
+    static bool touches(const RangeSet& set, Range range) {
+        const auto next = std::ranges::upper_bound(set.ranges(), range.begin, {}, &Range::end);
+        return next != set.ranges().end() && next->begin < range.end;
+    }
+
+    Status require_gradient(std::size_t layer) {
+        return gradient_ready_[layer] ? Status{} : out_of_order(fmt::format("step of layer {}", layer), "its backward");
+    }
+
+    const Chain& chain_;
+    Waiting activations_;
+    Waiting gradients_;
+    std::vector<std::uint32_t> in_flight_;  // per layer: forwards without their backward
+    std::vector<bool> gradient_ready_;      // per layer: a backward since its last step
+    std::vector<bool> synced_;              // per slot
+    std::uint32_t labels_ = 0;
+    std::uint32_t most_in_flight_ = 0;
+};
+
+}  // namespace
+
+Result<ProgramFacts> examine_program(const Program& program, const Chain& chain) {
+    Walk walk(chain);
+    TRY(walk.all(program.instructions, -1));
+    TRY(walk.finish());
+    return ProgramFacts{walk.most_in_flight()};
+}
+
+Status check_program(const Program& program, const Chain& chain) {
+    TRY(examine_program(program, chain));
+    return {};
+}
+
+}  // namespace causeway

@@ -1,0 +1,17 @@
+// relu: max(x, 0) of every element.
+#include "model/elementwise.h"
+
+namespace causeway {
+extern const LayerKind relu_layer;
+namespace {
+
+Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+    TRY(expect_arguments(relu_layer, arguments, 0));
+    return make_elementwise(relu_layer.name, ops::relu, ops::relu_backward);
+}
+
+}  // namespace
+
+const LayerKind relu_layer{"relu", "relu", parse};
+
+}  // namespace causeway

@@ -1,0 +1,154 @@
+// Checks of a job, the workspace that is kept between calls, and evaluation.
+#include "model/trainer.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "model/interpreter.h"
+#include "model/workspace.h"
+
+namespace causeway {
+namespace {
+
+// Row counts that one workspace keeps plans for: full and short last batches of a few datasets. A simulator with many
+// clients brings more; then everything prepared is dropped and made again as needed.
+constexpr std::size_t max_prepared_row_counts = 64;
+
+tl::unexpected<Error> unsupported(std::string_view what) {
+    return fail(ErrorKind::unsupported, "program_unsupported", fmt::format("program: this trainer does not run {}", what));
+}
+
+Status check_state(const Chain& chain, const ModelState& state) {
+    for (const ArenaKind kind : {ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen}) {
+        const auto wanted = chain.table().arena_size(kind);
+        const auto found = state.arena(kind).values.size();
+        if (found != wanted) {
+            return fail(ErrorKind::invalid, "model_mismatch",
+                        fmt::format("the start model has {} {} values, the chain {}", found, to_string(kind), wanted));
+        }
+    }
+    return {};
+}
+
+Status check_optimizer_state(const TrainJob& job, const OptimizerState& state) {
+    const bool fits = state.steps.size() == job.chain.layer_count() &&
+                      state.moments.size() == job.optimizer.kind->moments(job.optimizer) &&
+                      std::ranges::all_of(state.moments, [&](const auto& moment) {
+                          return moment.size() == job.chain.parameter_count();
+                      });
+    if (fits) {
+        return {};
+    }
+    return fail(ErrorKind::invalid, "optimizer_mismatch",
+                fmt::format("the optimizer state is not one of {} for this model", job.optimizer.kind->name));
+}
+
+Status check_job(const TrainJob& job) {
+    TRY(check_runnable(job.program, job.chain));
+    TRY(check_state(job.chain, job.start));
+    if (job.local_epochs == 0 || job.microbatches == 0) {
+        return fail(ErrorKind::invalid, "bad_job", "local epochs and microbatches must be at least 1");
+    }
+    if (job.hook != nullptr && count_instructions(job.program, OpCode::gradient_final) == 0) {
+        return fail(ErrorKind::invalid, "bad_job", "the sync rule acts on gradients, but the program has no gradient_final");
+    }
+    return {};
+}
+
+}  // namespace
+
+Status check_runnable(const Program& program, const Chain& chain) {
+    for (const OpCode code : {OpCode::send, OpCode::receive, OpCode::sync, OpCode::wait, OpCode::stash,
+                              OpCode::snapshot}) {
+        if (count_instructions(program, code) > 0) {
+            return unsupported(to_string(code));
+        }
+    }
+    TRY_ASSIGN(const ProgramFacts facts, examine_program(program, chain));
+    if (facts.most_in_flight > 1) {
+        return unsupported("more than one batch in flight");
+    }
+    return {};
+}
+
+Trainer::Trainer(Device device) : plans_(std::make_unique<PlanCache>(std::move(device))) {}
+Trainer::Trainer(Trainer&&) noexcept = default;
+Trainer& Trainer::operator=(Trainer&& other) noexcept {
+    workspace_ = std::move(other.workspace_);  // first: it refers to the plans
+    plans_ = std::move(other.plans_);
+    return *this;
+}
+Trainer::~Trainer() = default;
+
+const Device& Trainer::device() const { return plans_->device(); }
+
+Result<Workspace*> Trainer::workspace_for(const Chain& chain, std::uint64_t rows) {
+    const auto capacity = static_cast<std::int64_t>(rows);
+    const bool crowded = workspace_ && workspace_->prepared_row_counts() > max_prepared_row_counts;
+    if (workspace_ && !crowded && workspace_->capacity() >= capacity && workspace_->chain() == chain) {
+        return workspace_.get();
+    }
+    workspace_.reset();  // before its plans, and before new memory is asked for
+    plans_ = std::make_unique<PlanCache>(plans_->device());
+    TRY_ASSIGN(workspace_, Workspace::make(*plans_, chain, capacity));
+    return workspace_.get();
+}
+
+Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
+    TRY(check_job(job));
+    OptimizerState state = job.optimizer_state.value_or(
+        OptimizerState::fresh(job.optimizer, job.chain.layer_count(), job.chain.parameter_count()));
+    TRY(check_optimizer_state(job, state));
+    const std::uint64_t examples = io.examples();
+    if (examples == 0) {
+        return TrainResult{.end = job.start, .optimizer_state = std::move(state)};
+    }
+    const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
+    TRY_ASSIGN(Workspace * workspace, workspace_for(job.chain, rows));
+    TRY(workspace->prepare_training(state.moments.size()));
+    TRY(workspace->put_model(job.start));
+    TRY(workspace->put_moments(state.moments));
+    TRY_ASSIGN(const RunTotals totals, Interpreter(job, *workspace, io, state.steps).run());
+    TRY_ASSIGN(state.moments, workspace->get_moments());
+    TRY_ASSIGN(ModelState end, workspace->get_model());
+    return TrainResult{.end = std::move(end),
+                       .optimizer_state = std::move(state),
+                       .loss = totals.epoch_examples == 0
+                                   ? 0.0
+                                   : totals.epoch_loss / static_cast<double>(totals.epoch_examples),
+                       .examples = totals.examples,
+                       .steps = totals.steps,
+                       .seconds = totals.seconds};
+}
+
+Result<Evaluation> Trainer::evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch) {
+    TRY(check_state(chain, state));
+    const std::uint64_t examples = io.examples();
+    if (examples == 0) {
+        return fail(ErrorKind::invalid, "no_examples", "there are no examples to evaluate on");
+    }
+    const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
+    TRY_ASSIGN(Workspace * workspace, workspace_for(chain, size));
+    TRY(workspace->put_model(state));
+    Evaluation sum;
+    std::uint64_t correct = 0;
+    std::vector<float> features;
+    std::vector<std::int64_t> labels;
+    for (std::uint64_t first = 0; first < examples; first += size) {
+        labels.resize(std::min(size, examples - first));
+        features.resize(labels.size() * static_cast<std::uint64_t>(element_count(chain.input())));
+        TRY(io.load({.batch = first / size, .first = first, .rows = labels.size()}, features, labels));
+        TRY(workspace->load(features, labels));
+        TRY(workspace->forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
+        TRY_ASSIGN(const BatchLoss part, workspace->loss(Purpose::inference, 1.0));
+        sum.loss += part.loss;
+        correct += part.correct;
+    }
+    sum.loss /= static_cast<double>(examples);
+    sum.accuracy = static_cast<double>(correct) / static_cast<double>(examples);
+    sum.examples = examples;
+    return sum;
+}
+
+}  // namespace causeway

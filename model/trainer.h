@@ -1,0 +1,129 @@
+// The trainer: runs a program on a chain, from a start model to an end model, and evaluates models.
+//
+// It knows no files, sockets or clocks: examples, progress and the wish to stop go through an interface of the caller,
+// time through a function of the caller. What it keeps from one call to the next is only what is prepared: device
+// memory and plans, per batch size. Equal jobs and examples on equal compute signatures give equal bits.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "common/time.h"
+#include "model/arena.h"
+#include "model/chain.h"
+#include "model/optimizer.h"
+#include "model/program.h"
+
+namespace causeway {
+
+/// Which examples of an epoch's order are wanted: positions [first, first + rows).
+struct BatchPlace {
+    std::uint64_t epoch = 0;
+    std::uint64_t batch = 0;
+    std::uint64_t first = 0;
+    std::uint64_t rows = 0;
+};
+
+/// The caller's side. Called on the trainer's thread.
+class TrainerIo {
+public:
+    virtual ~TrainerIo() = default;
+    /// The same number during a call of the trainer.
+    [[nodiscard]] virtual std::uint64_t examples() const = 0;
+    /// Writes examples in the epoch's order (the caller shuffles).
+    ///
+    /// shapes   features f32[rows, input...], labels i64[rows]
+    virtual Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) = 0;
+    /// After the loss of each batch: `step` of `steps`, the batch's mean loss.
+    virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
+    /// Asked before each batch.
+    [[nodiscard]] virtual bool stop_requested() const { return false; }
+};
+
+/// A layer's parameters and gradient, in device memory; `range` is their place in the trainable arena.
+struct LayerGradient {
+    std::uint32_t layer;
+    Range range;
+    Operand parameters;
+    Operand gradient;
+    PlanCache& plans;  // for the arithmetic
+};
+
+/// What a sync rule does inside local training (FedProx's pull, SCAFFOLD's correction), at gradient_final instructions.
+class GradientHook {
+public:
+    virtual ~GradientHook() = default;
+    /// May change the gradient. Called once per gradient_final of a layer that has parameters.
+    virtual Status gradient_final(const LayerGradient& gradient) = 0;
+};
+
+struct TrainJob {
+    Program program;
+    Chain chain;
+    ModelState start;
+    OptimizerSpec optimizer;
+    std::optional<OptimizerState> optimizer_state;  // empty: a fresh one
+    std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
+    std::uint32_t local_epochs = 1;
+    std::uint32_t microbatches = 1;                 // equal parts of a batch, for programs that repeat over them
+    GradientHook* hook = nullptr;
+    std::function<Duration()> clock;                // empty: no times are taken
+};
+
+struct TrainResult {
+    ModelState end;
+    OptimizerState optimizer_state;
+    double loss = 0;             // mean over the examples of the last local epoch; 0 without examples
+    std::uint64_t examples = 0;  // seen, epochs counted
+    std::uint64_t steps = 0;     // batches whose loss was computed
+    std::array<double, op_code_count> seconds{};  // by OpCode, repeats without their bodies' share
+};
+
+struct Evaluation {
+    double loss = 0;      // mean
+    double accuracy = 0;  // share of examples whose largest score is their label's
+    std::uint64_t examples = 0;
+};
+
+class Workspace;
+
+/// threads  thread-bound: the one trainer thread of a process
+class Trainer {
+public:
+    explicit Trainer(Device device);
+    Trainer(Trainer&&) noexcept;
+    Trainer& operator=(Trainer&&) noexcept;
+    ~Trainer();
+
+    [[nodiscard]] const Device& device() const;
+
+    /// Runs the program once. Without examples the end is the start.
+    ///
+    /// errors   invalid: the program does not fit the chain, a state does not, a label is out of range, no epochs;
+    ///          unsupported `program_unsupported`: an instruction that this trainer does not run, named;
+    ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
+    /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
+    Result<TrainResult> train(const TrainJob& job, TrainerIo& io);
+
+    /// In batches of `batch` (0: all at once); a short last batch is kept. Changes nothing.
+    ///
+    /// errors   invalid `no_examples`; as train
+    Result<Evaluation> evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch = 256);
+
+private:
+    Result<Workspace*> workspace_for(const Chain& chain, std::uint64_t rows);
+
+    std::unique_ptr<PlanCache> plans_;
+    std::unique_ptr<Workspace> workspace_;  // of the chain that was used last
+};
+
+/// Whether `train` would run this program: what a node checks before it accepts an assignment.
+///
+/// errors   as train's invalid and unsupported
+Status check_runnable(const Program& program, const Chain& chain);
+
+}  // namespace causeway

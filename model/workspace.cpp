@@ -1,0 +1,261 @@
+// The device side of training: allocation, preparation, and one layer after another.
+#include "model/workspace.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+namespace causeway {
+namespace {
+
+// Tensors that share an allocation start at multiples of 64 bytes, as allocations do.
+constexpr std::uint64_t aligned(std::uint64_t elements) { return (elements + 15) / 16 * 16; }
+
+}  // namespace
+
+Workspace::Workspace(PlanCache& plans, const Chain& chain, std::int64_t capacity)
+    : plans_(plans), chain_(chain), capacity_(capacity), storage_{0}, has_gradient_(chain.layer_count()) {
+    for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
+        storage_.push_back(storage_.back() + (chain_.layer(layer).is_view() ? 0 : 1));
+        layer_ranges_.push_back(chain_.arena_range(ArenaKind::trainable, layer, layer + 1));
+    }
+}
+
+Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain& chain, std::int64_t capacity) {
+    ASSERT(capacity > 0);
+    std::unique_ptr<Workspace> made(new Workspace(plans, chain, capacity));
+    TRY(made->allocate_values());
+    TRY(made->allocate_arenas());
+    return made;
+}
+
+std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
+    std::uint64_t elements = 0;
+    for (const BoundaryTensor& tensor : boundary) {
+        elements += aligned(static_cast<std::uint64_t>(capacity_ * element_count(tensor.shape)));
+    }
+    return elements;
+}
+
+Status Workspace::allocate_values() {
+    for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
+        if (storage_[boundary] == values_.size()) {
+            TRY_ASSIGN(auto memory,
+                       DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
+            values_.push_back(std::move(memory));
+        }
+    }
+    TRY_ASSIGN(labels_, DeviceArray::make(device(), static_cast<std::uint64_t>(capacity_), CW_I64));
+    TRY_ASSIGN(loss_, DeviceArray::make(device(), 1, CW_F64));
+    TRY_ASSIGN(correct_, DeviceArray::make(device(), 1, CW_I64));
+    return {};
+}
+
+Status Workspace::allocate_arenas() {
+    for (const ArenaKind kind : {ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen}) {
+        TRY_ASSIGN(auto memory, DeviceArray::make(device(), chain_.table().arena_size(kind), CW_F32));
+        arenas_.push_back(std::move(memory));
+    }
+    bind_tensors();
+    return {};
+}
+
+void Workspace::bind_tensors() {
+    layer_parameters_.assign(chain_.layer_count(), {});
+    layer_gradients_.assign(chain_.layer_count(), {});
+    for (const TensorInfo& tensor : chain_.table().tensors) {
+        const Range range = tensor.range();
+        layer_parameters_[tensor.layer].push_back(arena(tensor.arena).part(range.begin, range.size()));
+        if (training_ && tensor.arena == ArenaKind::trainable) {
+            layer_gradients_[tensor.layer].push_back(gradient_.part(range.begin, range.size()));
+        }
+    }
+}
+
+Status Workspace::prepare_training(std::size_t moments) {
+    const std::uint64_t parameters = chain_.parameter_count();
+    if (!training_) {
+        std::uint64_t most = 0;
+        for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
+            most = std::max(most, capacity_elements(chain_.boundary(boundary)));
+        }
+        TRY_ASSIGN(gradient_, DeviceArray::make(device(), parameters, CW_F32));
+        turns_.resize(2);
+        for (DeviceArray& turn : turns_) {
+            TRY_ASSIGN(turn, DeviceArray::make(device(), most, CW_F32));
+        }
+        training_ = true;
+        by_rows_.clear();  // prepared for inference
+        now_ = nullptr;
+        bind_tensors();
+    }
+    while (moments_.size() < moments) {
+        TRY_ASSIGN(auto memory, DeviceArray::make(device(), parameters, CW_F32));
+        moments_.push_back(std::move(memory));
+    }
+    moments_.resize(moments);
+    std::fill(has_gradient_.begin(), has_gradient_.end(), false);
+    return {};
+}
+
+Status Workspace::put_model(const ModelState& state) {
+    version_ = state.trainable.version;
+    for (DeviceArray& memory : arenas_) {
+        const auto kind = static_cast<ArenaKind>(&memory - arenas_.data());
+        ASSERT(state.arena(kind).values.size() == memory.count());
+        TRY(memory.upload(device(), std::span<const float>(state.arena(kind).values)));
+    }
+    return {};
+}
+
+Result<ModelState> Workspace::get_model() const {
+    ModelState state = ModelState::zeros(chain_.table());
+    for (Arena* arena : {&state.trainable, &state.buffers, &state.frozen}) {
+        TRY(this->arena(arena->kind).download(device(), std::span<float>(arena->values)));
+    }
+    state.trainable.version = version_ + 1;
+    return state;
+}
+
+Status Workspace::put_moments(const std::vector<std::vector<float>>& moments) {
+    ASSERT(moments.size() == moments_.size());
+    for (std::size_t i = 0; i < moments.size(); ++i) {
+        TRY(moments_[i].upload(device(), std::span<const float>(moments[i])));
+    }
+    return {};
+}
+
+Result<std::vector<std::vector<float>>> Workspace::get_moments() const {
+    std::vector<std::vector<float>> moments;
+    for (const DeviceArray& memory : moments_) {
+        moments.emplace_back(memory.count());
+        TRY(memory.download(device(), std::span<float>(moments.back())));
+    }
+    return moments;
+}
+
+std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Boundary& boundary,
+                                         std::int64_t rows) const {
+    std::vector<Operand> list;
+    std::uint64_t offset = 0;
+    for (const BoundaryTensor& tensor : boundary) {
+        const std::int64_t elements = element_count(tensor.shape);
+        list.push_back(memory.part(offset, static_cast<std::uint64_t>(rows * elements)));
+        offset += aligned(static_cast<std::uint64_t>(capacity_ * elements));
+    }
+    return list;
+}
+
+void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
+    for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
+        const Boundary& shape = chain_.boundary(boundary);
+        made.values.push_back(operands(values_[storage_[boundary]], shape, rows));
+        made.gradients.push_back(training_ && chain_.gradient_needed(boundary)
+                                     ? operands(turns_[storage_[boundary] % 2], shape, rows)
+                                     : std::vector<Operand>{});
+    }
+}
+
+Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
+    ForRows made;
+    set_operands(made, rows);
+    for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
+        TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans_, chain_.boundary(layer), rows,
+                                                          training_ ? Purpose::training : Purpose::inference));
+        TRY_ASSIGN(auto scratch, DeviceArray::make(device(), plan->scratch_bytes(), CW_U8));
+        made.layers.push_back(std::move(plan));
+        made.scratch.push_back(std::move(scratch));
+    }
+    TRY_ASSIGN(made.evaluation,
+               plans_.get(ops::softmax_cross_entropy(rows, chain_.classes(), ops::Gradient::absent)));
+    if (training_) {
+        TRY_ASSIGN(made.loss, plans_.get(ops::softmax_cross_entropy(rows, chain_.classes())));
+    }
+    return made;
+}
+
+Status Workspace::use_rows(std::int64_t rows) {
+    ASSERT(rows > 0 && rows <= capacity_);
+    auto found = by_rows_.find(rows);
+    if (found == by_rows_.end()) {
+        TRY_ASSIGN(ForRows made, prepare_rows(rows));
+        found = by_rows_.emplace(rows, std::move(made)).first;
+    }
+    now_ = &found->second;
+    rows_ = rows;
+    return {};
+}
+
+Status Workspace::load(std::span<const float> features, std::span<const std::int64_t> labels) {
+    const auto wrong = std::ranges::find_if(
+        labels, [&](std::int64_t label) { return label < 0 || label >= chain_.classes(); });
+    if (wrong != labels.end()) {
+        return fail(ErrorKind::invalid, "label_out_of_range",
+                    fmt::format("the model has {} classes, but an example has the label {}", chain_.classes(), *wrong));
+    }
+    TRY(use_rows(static_cast<std::int64_t>(labels.size())));
+    ASSERT(static_cast<std::int64_t>(features.size()) == batch_elements(chain_.boundary(0), rows_));
+    TRY(values_[0].upload(device(), features));
+    return labels_.upload(device(), labels);
+}
+
+LayerForward Workspace::forward_call(std::size_t layer) const {
+    return {.inputs = now_->values[layer],
+            .outputs = now_->values[layer + 1],
+            .parameters = layer_parameters_[layer],
+            .scratch = now_->scratch[layer].data()};
+}
+
+Status Workspace::forward(LayerInterval layers) {
+    for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
+        if (!chain_.layer(layer).is_view()) {
+            TRY(now_->layers[layer]->forward(forward_call(layer)));
+        }
+    }
+    return {};
+}
+
+Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
+    const Operand scores = now_->values.back().front();
+    const Operand labels = labels_.part(0, static_cast<std::uint64_t>(rows_));
+    if (purpose == Purpose::training && !now_->gradients.back().empty()) {
+        TRY(now_->loss->run({scores, labels, loss_.all(), correct_.all(), now_->gradients.back().front()}, {divisor}));
+    } else {
+        TRY(now_->evaluation->run({scores, labels, loss_.all(), correct_.all()}, {divisor}));
+    }
+    double loss = 0;
+    std::int64_t correct = 0;
+    TRY(loss_.download(device(), std::span(&loss, 1)));
+    TRY(correct_.download(device(), std::span(&correct, 1)));
+    return BatchLoss{loss, static_cast<std::uint64_t>(correct)};
+}
+
+Status Workspace::backward(LayerInterval layers) {
+    for (std::size_t layer = layers.end; layer-- > layers.begin;) {
+        if (now_->gradients[layer + 1].empty() || chain_.layer(layer).is_view()) {
+            continue;  // nothing below has parameters, or the gradient is already in place
+        }
+        const LayerBackward call{.forward = forward_call(layer),
+                                 .output_gradients = now_->gradients[layer + 1],
+                                 .input_gradients = now_->gradients[layer],
+                                 .parameter_gradients = layer_gradients_[layer],
+                                 .write = has_gradient_[layer] ? ops::Write::accumulate : ops::Write::overwrite};
+        TRY(now_->layers[layer]->backward(call));
+        has_gradient_[layer] = true;
+    }
+    return {};
+}
+
+Status Workspace::step(const OptimizerSpec& spec, Range range, std::uint64_t step) {
+    std::array<Operand, 4> moments{parameters({}), parameters({}), parameters({}), parameters({})};
+    ASSERT(moments_.size() <= moments.size());
+    for (std::size_t i = 0; i < moments_.size(); ++i) {
+        moments[i] = moments_[i].part(range.begin, range.size());
+    }
+    return spec.kind->step(spec, plans_, {.parameters = parameters(range),
+                                          .gradient = gradient(range),
+                                          .moments = std::span(moments).first(moments_.size()),
+                                          .step = step});
+}
+
+}  // namespace causeway

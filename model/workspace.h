@@ -1,0 +1,112 @@
+// A chain on a device: its arenas, their mirrors, the values at its boundaries, and prepared work per number of rows.
+//
+// Memory is planned from the chain: values at every boundary live from the forward to the backward, gradients at
+// boundaries only until the layer below has used them, so two buffers take turns. Views share their input's memory.
+// Plans are made once per number of rows and kept from round to round: one set for full batches, one for the short last.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "model/arena.h"
+#include "model/chain.h"
+#include "model/device_array.h"
+#include "model/optimizer.h"
+#include "model/program.h"
+
+namespace causeway {
+
+struct BatchLoss {
+    double loss = 0;           // sum over the rows, divided by the divisor
+    std::uint64_t correct = 0;  // rows whose largest score is the label's
+};
+
+/// threads  bound to the trainer thread
+class Workspace {
+public:
+    /// Room for `capacity` rows. Forward only, until prepare_training.
+    ///
+    /// errors   overloaded: the device has no memory for it
+    static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, std::int64_t capacity);
+
+    [[nodiscard]] const Chain& chain() const { return chain_; }
+    [[nodiscard]] std::int64_t capacity() const { return capacity_; }
+    [[nodiscard]] std::size_t prepared_row_counts() const { return by_rows_.size(); }
+
+    /// Makes gradient and moment mirrors.
+    Status prepare_training(std::size_t moments);
+    Status put_model(const ModelState& state);
+    Result<ModelState> get_model() const;
+    Status put_moments(const std::vector<std::vector<float>>& moments);
+    Result<std::vector<std::vector<float>>> get_moments() const;
+
+    /// The next batch: what the runs below work on.
+    ///
+    /// shapes   features f32[rows, input...], labels i64[rows]; rows <= capacity
+    /// errors   invalid `label_out_of_range`
+    Status load(std::span<const float> features, std::span<const std::int64_t> labels);
+    Status forward(LayerInterval layers);
+    /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
+    Result<BatchLoss> loss(Purpose purpose, double divisor);
+    /// Adds to the gradients of layers that have some since their last step, sets those of the others.
+    Status backward(LayerInterval layers);
+    /// One optimizer step of a range of the trainable arena; the gradients stay.
+    Status step(const OptimizerSpec& spec, Range range, std::uint64_t step);
+    /// The layer's next backward sets its gradients.
+    void clear_gradient(std::size_t layer) { has_gradient_[layer] = false; }
+
+    [[nodiscard]] Operand parameters(Range range) const { return arena(ArenaKind::trainable).part(range.begin, range.size()); }
+    [[nodiscard]] Operand gradient(Range range) const { return gradient_.part(range.begin, range.size()); }
+    /// The trainable elements of a layer.
+    [[nodiscard]] Range layer_range(std::size_t layer) const { return layer_ranges_[layer]; }
+    [[nodiscard]] PlanCache& plans() { return plans_; }
+
+private:
+    /// All that depends on the number of rows.
+    struct ForRows {
+        std::vector<std::unique_ptr<LayerPlan>> layers;
+        std::vector<std::vector<Operand>> values;     // per boundary
+        std::vector<std::vector<Operand>> gradients;  // per boundary; empty where nobody needs them
+        std::vector<DeviceArray> scratch;             // per layer
+        Plan* loss = nullptr;                         // with gradient
+        Plan* evaluation = nullptr;                   // without
+    };
+
+    Workspace(PlanCache& plans, const Chain& chain, std::int64_t capacity);
+    Status allocate_values();
+    Status allocate_arenas();
+    Result<ForRows> prepare_rows(std::int64_t rows);
+    void set_operands(ForRows& made, std::int64_t rows) const;
+    Status use_rows(std::int64_t rows);
+    [[nodiscard]] std::vector<Operand> operands(const DeviceArray& memory, const Boundary& boundary,
+                                                std::int64_t rows) const;
+    [[nodiscard]] std::uint64_t capacity_elements(const Boundary& boundary) const;
+    void bind_tensors();
+    [[nodiscard]] LayerForward forward_call(std::size_t layer) const;
+    [[nodiscard]] const DeviceArray& arena(ArenaKind kind) const { return arenas_[static_cast<std::size_t>(kind)]; }
+    [[nodiscard]] const Device& device() const { return plans_.device(); }
+
+    PlanCache& plans_;
+    Chain chain_;
+    std::int64_t capacity_;
+    bool training_ = false;
+    std::vector<std::size_t> storage_;     // per boundary: which of `values_` holds it
+    std::vector<Range> layer_ranges_;      // per layer, trainable arena
+    std::vector<DeviceArray> values_;
+    std::vector<DeviceArray> turns_;       // two: gradients at boundaries, by parity of storage
+    std::vector<DeviceArray> arenas_;      // by ArenaKind
+    std::uint64_t version_ = 0;            // of the trainable arena that was put
+    DeviceArray gradient_;
+    std::vector<DeviceArray> moments_;
+    DeviceArray labels_, loss_, correct_;
+    std::vector<std::vector<Operand>> layer_parameters_;  // per layer
+    std::vector<std::vector<Operand>> layer_gradients_;   // per layer
+    std::vector<bool> has_gradient_;                      // per layer
+    std::map<std::int64_t, ForRows> by_rows_;
+    ForRows* now_ = nullptr;
+    std::int64_t rows_ = 0;
+};
+
+}  // namespace causeway

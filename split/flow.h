@@ -1,0 +1,54 @@
+// Flows: how batches move along the stages of a mesh, compiled per cell and round to a program.
+//
+// To add a flow: one file that defines `const Flow NAME_flow`, one line in flow.cpp.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "model/chain.h"
+#include "model/program.h"
+
+namespace causeway {
+
+/// One (stage, replica) of the mesh, and the layers that its stage holds.
+struct Cell {
+    std::uint32_t stage = 0;
+    std::uint32_t replica = 0;
+    LayerInterval segment;
+};
+
+/// Whether a sync rule acts on gradients before each step (FedProx, SCAFFOLD): the program then says where.
+enum class GradientRule { absent, present };
+
+struct FlowInput {
+    const Chain& chain;
+    Cell cell;
+    std::uint32_t stages = 1;
+    GradientRule gradient_rule = GradientRule::absent;
+};
+
+/// A registry entry.
+struct Flow {
+    std::string_view name;
+    std::string_view doc;
+    /// errors   invalid `bad_flow`: the mesh has stages that the flow cannot serve
+    Result<Program> (*compile)(const FlowInput& input);
+};
+
+std::span<const Flow* const> flows();
+
+/// errors   not_found `unknown_flow`, with the nearest name
+Result<const Flow*> find_flow(std::string_view name);
+
+/// Compiles and checks: what comes out passes check_program.
+///
+/// errors   as find_flow and Flow::compile
+Result<Program> compile_flow(std::string_view name, const FlowInput& input);
+
+/// The cell of a mesh without cuts: the whole chain.
+inline Cell whole_chain(const Chain& chain) {
+    return {.segment = {0, static_cast<std::uint32_t>(chain.layer_count())}};
+}
+
+}  // namespace causeway
