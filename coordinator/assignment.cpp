@@ -1,0 +1,26 @@
+// See assignment.h. The only file here that sees configs/workload.h, which brings in the folders of models and data.
+#include "coordinator/assignment.h"
+
+#include "configs/workload.h"
+
+namespace causeway {
+
+Result<Assign> assignment_of(const Experiment& experiment) {
+    TRY_ASSIGN(auto texts, work_texts(experiment));
+    Assign assign;
+    assign.experiment_name = experiment.experiment.name;
+    assign.rounds = experiment.experiment.rounds;
+    assign.seed = experiment.experiment.seed;
+    assign.dataset = std::move(texts.dataset);
+    assign.data_options = std::move(texts.data_options);
+    assign.architecture = std::move(texts.architecture);
+    assign.program = std::move(texts.program);
+    assign.optimizer = std::move(texts.optimizer);
+    assign.optimizer_state = std::move(texts.optimizer_state);
+    assign.batch = texts.batch;
+    assign.local_epochs = texts.local_epochs;
+    assign.uplink = std::move(texts.uplink);
+    return assign;
+}
+
+}  // namespace causeway

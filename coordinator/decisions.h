@@ -1,0 +1,48 @@
+// The lines of the decision log, with their details: what time or arrival decided, and what a restart reads back.
+//
+//   cohort   {"members": [names]}                       drawn apart from a commit, after waiting for members
+//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed
+//   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
+//   attempt  {"node", "attempt"}                        a member came back and works under a new lease
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "coordinator/effects.h"
+
+namespace causeway::decisions {
+
+inline constexpr const char* cohort = "cohort";
+inline constexpr const char* dropped = "dropped";
+inline constexpr const char* refused = "refused";
+inline constexpr const char* next_attempt = "attempt";
+
+inline Json cohort_detail(const std::vector<std::string>& members) {
+    auto names = Json::array();
+    for (const auto& member : members) {
+        names.push(member);
+    }
+    return Json::object().set("members", std::move(names));
+}
+
+inline Json dropped_detail(const std::string& node, std::uint32_t attempt, const std::string& code,
+                           const std::string& message) {
+    return Json::object().set("node", node).set("attempt", attempt).set("code", code).set("message", message);
+}
+
+inline Json refused_detail(const std::string& node, const Refused& refusal) {
+    return Json::object()
+        .set("node", node)
+        .set("update", refusal.update.hex())
+        .set("code", refusal.code)
+        .set("message", refusal.message)
+        .set("tensor", refusal.tensor)
+        .set("index", refusal.index);
+}
+
+inline Json attempt_detail(const std::string& node, std::uint32_t attempt) {
+    return Json::object().set("node", node).set("attempt", attempt);
+}
+
+}  // namespace causeway::decisions

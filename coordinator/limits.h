@@ -1,0 +1,36 @@
+// Every time limit and bound of the coordinator's machines, in one place, each with its reason.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+
+#include "common/time.h"
+
+namespace causeway::limits {
+
+using namespace std::chrono_literals;
+
+/// After a restart members need this long to notice, back off and connect again, whatever `rejoin` says: twice the
+/// longest pause of a client (client/session.h) and a handshake.
+constexpr Duration restart_grace = 30s;
+/// A job that failed for a reason of this machine is retried after this, doubling up to the second.
+constexpr Duration job_retry_first = 1s;
+constexpr Duration job_retry_longest = 30s;
+/// A broken transfer of an update is asked for again after this, doubling; after so many the member is dropped.
+constexpr Duration transfer_retry_first = 500ms;
+constexpr std::uint32_t transfer_attempts = 6;  // 15.5 s of trying
+/// An exact sum holds integer weights below this (design: exact sums).
+constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
+
+constexpr std::size_t sessions = 4096;
+constexpr std::size_t datasets_per_node = 64;
+constexpr std::size_t held_per_node = 64;
+constexpr std::size_t experiments = 10'000;
+constexpr std::size_t queued_experiments = 100;
+constexpr std::size_t watches = 256;
+constexpr std::size_t watches_per_session = 8;
+/// Events given to one watcher in one step; the rest follow in the next ones, so that others are served between.
+constexpr std::size_t events_per_step = 64;
+
+}  // namespace causeway::limits

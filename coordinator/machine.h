@@ -1,0 +1,79 @@
+// The coordinator as one pure state machine: what happened goes in, what to do comes out. Start reading here.
+//
+// It owns the membership, the experiments and the watches of operators, and decides which experiment runs. The daemon
+// and the simulator feed it events and execute its effects under the order contract of coordinator/effects.h.
+// Thread: loop. No clock, socket, file, thread or random device inside.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "coordinator/experiment_machine.h"
+#include "coordinator/membership.h"
+#include "coordinator/operator_requests.h"
+#include "coordinator/recovered.h"
+
+namespace causeway {
+
+struct CoordinatorOptions {
+    std::string federation;
+    std::uint32_t parallel = 1;  // experiments that run at the same time, at least 1
+    /// Where a model with this digest lies, for `done` events. Pure; may be empty.
+    std::function<std::string(const Digest&)> model_path;
+};
+
+class Coordinator {
+public:
+    Coordinator(CoordinatorOptions options, Recovered recovered);
+
+    /// Once, before any step: running experiments go on from where the store says they were.
+    [[nodiscard]] CoordinatorEffects start(Instant now);
+    /// cost  O(sessions + members of open rounds)
+    [[nodiscard]] CoordinatorEffects step(Instant now, const CoordinatorEvent& event);
+
+    [[nodiscard]] const Membership& members() const { return members_; }
+    [[nodiscard]] const Experiments& experiments() const { return experiments_; }
+
+private:
+    void recover(const RecoveredExperiment& recovered);
+    void on(Instant now, const SessionOpened& event, CoordinatorEffects& effects);
+    void on(Instant now, const SessionClosed& event, CoordinatorEffects& effects);
+    void on(Instant now, const SessionSilent& event, CoordinatorEffects& effects);
+    void on(Instant now, const SessionHeard& event, CoordinatorEffects& effects);
+    void on(Instant now, const MessageReceived& event, CoordinatorEffects& effects);
+    void on(Instant now, const Tick& event, CoordinatorEffects& effects);
+    void on(Instant now, const ModelMade& event, CoordinatorEffects& effects);
+    void on(Instant now, const UpdateAbsorbed& event, CoordinatorEffects& effects);
+    void on(Instant now, const SnapshotWritten& event, CoordinatorEffects& effects);
+    void on(Instant now, const ModelEvaluated& event, CoordinatorEffects& effects);
+    void on(Instant now, const JobFailed& event, CoordinatorEffects& effects);
+
+    /// Runs what is due, lets queued experiments start, tells watchers, and says when to wake.
+    void finish(Instant now, CoordinatorEffects& effects);
+    void start_queued(Instant now, CoordinatorEffects& effects);
+    void member_ready(Instant now, const Member& member, const std::vector<HeldUpdate>& held,
+                      CoordinatorEffects& effects);
+    void member_lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects);
+    void on_request(Instant now, const Member& member, SessionId session, const Request& request,
+                    CoordinatorEffects& effects);
+    Result<Json> answer(Instant now, const Member& member, const Request& request, const Json& body,
+                        CoordinatorEffects& effects);
+    Result<Json> submit(const Member& member, const Json& body, CoordinatorEffects& effects);
+    Result<Json> cancel(Instant now, const Member& member, const Json& body, CoordinatorEffects& effects);
+    [[nodiscard]] ExperimentMachine* find(ExperimentId id);
+    [[nodiscard]] std::set<std::string> busy_for(ExperimentId id) const;
+    [[nodiscard]] std::size_t active_count() const;
+
+    CoordinatorOptions options_;
+    std::uint64_t epoch_;
+    Membership members_;
+    Experiments experiments_;
+    ExperimentId last_experiment_ = 0;
+    Watches watches_;
+    std::map<ExperimentId, std::string> unusable_;  // recovered, but this build cannot go on with them: why
+};
+
+}  // namespace causeway

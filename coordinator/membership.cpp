@@ -1,0 +1,117 @@
+// See membership.h.
+#include "coordinator/membership.h"
+
+#include <algorithm>
+#include <set>
+
+#include "coordinator/limits.h"
+
+namespace causeway {
+namespace {
+
+bool holds(const std::vector<DatasetDeclaration>& datasets, std::string_view name) {
+    return std::any_of(datasets.begin(), datasets.end(), [&](const auto& d) { return d.name == name; });
+}
+
+/// What was declared before stays known: a dataset that a node once held is not misspelt.
+std::vector<DatasetDeclaration> merged(std::vector<DatasetDeclaration> now,
+                                       const std::vector<DatasetDeclaration>& before) {
+    for (const auto& old : before) {
+        if (!holds(now, old.name) && now.size() < limits::datasets_per_node) {
+            now.push_back(old);
+        }
+    }
+    std::sort(now.begin(), now.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+    return now;
+}
+
+}  // namespace
+
+const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& effects) {
+    const auto& hello = opened.hello;
+    Member fresh{opened.node,    opened.role,    opened.session,         false,
+                 hello.datasets, hello.software, hello.compute_signature};
+    if (opened.role == "operator") {
+        return operators_[opened.session] = std::move(fresh);
+    }
+    if (const auto* older = by_node(opened.node)) {
+        effects.close.push_back({older->session, "taken_over", "a newer session of this identity has taken over"});
+        nodes_by_session_.erase(older->session);
+    }
+    auto& member = members_[opened.node] = std::move(fresh);
+    nodes_by_session_[opened.session] = opened.node;
+    if (opened.role == "client") {
+        auto& known = declared_[opened.node];
+        auto all = merged(member.datasets, known);
+        if (all != known) {
+            known = all;
+            effects.persist.push_back(SaveDeclaration{opened.node, std::move(all)});
+        }
+    }
+    return member;
+}
+
+std::string Membership::close(SessionId session) {
+    operators_.erase(session);
+    const auto found = nodes_by_session_.find(session);
+    if (found == nodes_by_session_.end()) {
+        return {};
+    }
+    auto node = found->second;
+    nodes_by_session_.erase(found);
+    members_.erase(node);
+    return node;
+}
+
+const Member* Membership::set_silent(SessionId session, bool silent) {
+    const auto found = nodes_by_session_.find(session);
+    if (found == nodes_by_session_.end()) {
+        return nullptr;
+    }
+    auto& member = members_.at(found->second);
+    if (member.silent == silent) {
+        return nullptr;
+    }
+    member.silent = silent;
+    return &member;
+}
+
+const Member* Membership::by_session(SessionId session) const {
+    if (const auto found = operators_.find(session); found != operators_.end()) {
+        return &found->second;
+    }
+    const auto found = nodes_by_session_.find(session);
+    return found == nodes_by_session_.end() ? nullptr : by_node(found->second);
+}
+
+const Member* Membership::by_node(std::string_view node) const {
+    const auto found = members_.find(node);
+    return found == members_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> Membership::live_holders(std::string_view dataset) const {
+    std::vector<std::string> names;
+    for (const auto& [node, member] : members_) {
+        if (member.role == "client" && !member.silent && holds(member.datasets, dataset)) {
+            names.push_back(node);
+        }
+    }
+    return names;
+}
+
+bool Membership::ever_declared(std::string_view dataset) const {
+    return std::any_of(declared_.begin(), declared_.end(),
+                       [&](const auto& entry) { return holds(entry.second, dataset); });
+}
+
+std::vector<std::string> Membership::known_datasets() const {
+    std::set<std::string> names;
+    for (const auto& [node, datasets] : declared_) {
+        for (const auto& dataset : datasets) {
+            names.insert(dataset.name);
+        }
+    }
+    return {names.begin(), names.end()};
+}
+
+}  // namespace causeway

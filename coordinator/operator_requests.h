@@ -1,0 +1,67 @@
+// The verbs of operators: JSON in, JSON out, over the control connection of an operator identity.
+//
+// docs/protocol.md lists them. What changes an experiment is done by the Coordinator through `OperatorTarget`; here are
+// the arguments, their errors and the shape of the replies. Verbs that the daemon answers itself (token.new, model)
+// never come here. Thread: loop. Pure.
+//
+//   experiment.submit {file, file_name, set: [text], note}  -> {id, name, state}
+//   experiment.list   {}                                    -> {experiments: [line]}
+//   experiment.status {experiment}                          -> line + {phase, open_round, quorum, members}
+//   experiment.watch  {experiment, from}                    -> one reply per round event from that round on, `done` last
+//   experiment.wait   {experiment}                          -> the done event
+//   experiment.cancel {experiment}                          -> {id, state}
+//   node.list         {}                                    -> {nodes: [...]}
+// `experiment` (or `id`) is a number, or a name: the newest of that name.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "configs/experiment.h"
+#include "coordinator/effects.h"
+#include "coordinator/experiment_machine.h"
+#include "coordinator/membership.h"
+
+namespace causeway {
+
+using Experiments = std::map<ExperimentId, ExperimentMachine>;
+
+/// The experiment that a request names. errors: not_found, with the names there are; invalid: nothing named
+Result<ExperimentId> find_experiment(const Experiments& experiments, const Json& body);
+
+/// Reads the file of a submit and checks it against what nodes ever declared.
+///
+/// errors  invalid `bad_configuration`: one line per mistake; not_found `unknown_dataset`: with the known names
+Result<Experiment> check_submission(const Json& body, const Membership& members);
+
+Json list_experiments(const Experiments& experiments);
+Json list_nodes(const Membership& members, const Experiments& experiments);
+
+/// A request that has further replies to come.
+class Watches {
+public:
+    enum class Kind { watch, wait };
+
+    /// errors  overloaded: too many of this session, or of all
+    Status add(SessionId session, std::uint64_t request, ExperimentId experiment, Kind kind, std::uint32_t from_round);
+    void close(SessionId session);
+    /// Sends what has been published since. True when a watcher has more to come at once.
+    bool send(const Experiments& experiments, CoordinatorEffects& effects);
+
+private:
+    struct Watch {
+        SessionId session = 0;
+        std::uint64_t request = 0;
+        ExperimentId experiment = 0;
+        Kind kind = Kind::watch;
+        std::uint32_t from_round = 0;
+        std::size_t next = 0;  // index of the next event to look at
+    };
+    static bool send_some(Watch& watch, const std::vector<Json>& events, CoordinatorEffects& effects);
+
+    std::vector<Watch> watches_;
+};
+
+}  // namespace causeway

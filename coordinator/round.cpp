@@ -1,0 +1,365 @@
+// See round.h. Every branch ends in a state from which the round still closes: by a report, a drop or a deadline.
+#include "coordinator/round.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "coordinator/decisions.h"
+#include "coordinator/limits.h"
+
+namespace causeway {
+
+Round::Round(RoundPlan plan, Instant now)
+    : plan_(std::move(plan)),
+      closes_at_(plan_.straggler_deadline > Duration::zero() ? now + plan_.straggler_deadline : never) {
+    for (const auto& node : plan_.cohort) {
+        members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
+    }
+}
+
+void Round::restore(const SaveDecision& decision) {
+    auto* place = find(decision.detail["node"].text());
+    if (place == nullptr) {
+        return;
+    }
+    if (decision.kind == decisions::dropped && place->lease.drop()) {
+        place->drop_code = decision.detail["code"].text();
+        place->drop_message = decision.detail["message"].text();
+    }
+    if (decision.kind == decisions::refused && place->lease.settle()) {
+        const auto& detail = decision.detail;
+        place->refusal = Refused{.update = digest_from_hex(detail["update"].text()).value_or(Digest{}),
+                                 .code = detail["code"].text(),
+                                 .message = detail["message"].text(),
+                                 .tensor = detail["tensor"].text(),
+                                 .index = static_cast<std::uint64_t>(detail["index"].integer())};
+    }
+}
+
+void Round::ready(Instant now, const std::string& node, SessionId session, const Digest& held,
+                  CoordinatorEffects& effects) {
+    auto* place = find(node);
+    if (place == nullptr) {
+        return;
+    }
+    place->session = session;
+    if (place->lease.over()) {
+        answer_over(*place, held, effects);
+        return;
+    }
+    if (!place->drop_code.empty()) {
+        return;  // the answer of CancelAbsorb decides, and is told then
+    }
+    place->lease.resync();
+    place->offer.reset();
+    place->retry_at = never;
+    if (place->lease.attempt() > 1) {
+        log(decisions::next_attempt, decisions::attempt_detail(node, place->lease.attempt()), effects);
+    }
+    auto assignment = plan_.assignment;
+    assignment.lease = lease_of(*place);
+    assignment.cohort = static_cast<std::uint32_t>(members_.size());
+    if (closes_at_ != never) {
+        const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(closes_at_ - now).count();
+        assignment.deadline_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 0xffffffff));
+    }
+    send(*place, std::move(assignment), effects);
+}
+
+void Round::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
+    auto* place = find(node);
+    if (place == nullptr) {
+        return;
+    }
+    if (session_gone) {
+        place->session = 0;
+    }
+    place->offer.reset();
+    place->retry_at = never;
+    if (place->lease.suspect(now)) {
+        tick(now, effects);  // with rejoin = 0 suspicion drops at once
+    }
+}
+
+void Round::on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) {
+    auto* place = find(node);
+    if (place == nullptr) {
+        effects.send.push_back({session, Refused{offer.lease, offer.update.digest, "stale_lease",
+                                                 "this node is not in the cohort of that round", "", 0}});
+        return;
+    }
+    if (place->lease.over()) {
+        answer_over(*place, offer.update.digest, effects);
+        return;
+    }
+    if (!place->drop_code.empty()) {
+        return;  // as in ready()
+    }
+    if (auto refusal = objection(*place, offer)) {
+        const bool judged = refusal->code != "stale_lease" && !place->absorbing;
+        send(*place, *refusal, effects);
+        if (judged) {
+            place->lease.settle();
+            log(decisions::refused, decisions::refused_detail(node, *refusal), effects);
+            place->refusal = std::move(refusal);
+        }
+        return;
+    }
+    place->offer = offer.update;
+    place->retry_at = never;
+    if (!place->absorbing) {
+        absorb(node, *place, effects);
+    }
+}
+
+std::optional<Refused> Round::objection(const Place& place, const Offer& offer) const {
+    const auto refuse = [&](const char* code, std::string message) {
+        return Refused{offer.lease, offer.update.digest, code, std::move(message), "", 0};
+    };
+    auto expected = lease_of(place);
+    if (offer.lease != expected || !place.lease.holds(offer.lease.attempt)) {
+        return refuse("stale_lease", "the update was offered under attempt " + std::to_string(offer.lease.attempt) +
+                                         ", the lease is at attempt " + std::to_string(expected.attempt));
+    }
+    const auto& update = offer.update;
+    if (update.experiment != expected.experiment || update.round != expected.round) {
+        return refuse("wrong_round", "the update is of another round than the lease it was offered under");
+    }
+    if (update.start_model != plan_.assignment.model) {
+        return refuse("wrong_start_model", "trained from " + update.start_model.short_hex() + ", the round starts from " +
+                                               plan_.assignment.model.short_hex());
+    }
+    if (update.weight < 0 || update.weight >= limits::weight_bound) {
+        return refuse("bad_weight", "weight " + std::to_string(update.weight) + " is not in 0.." +
+                                        std::to_string(limits::weight_bound - 1));
+    }
+    return std::nullopt;
+}
+
+void Round::absorb(const std::string& node, Place& place, CoordinatorEffects& effects) {
+    place.absorbing = place.offer;
+    effects.jobs.push_back(AbsorbUpdate{plan_.assignment.lease.experiment, number(), place.lease.attempt(), node,
+                                        place.session, *place.offer});
+}
+
+void Round::on_progress(const std::string& node, const Progress& progress) {
+    auto* place = find(node);
+    if (place != nullptr && place->lease.holds(progress.lease.attempt) && progress.lease == lease_of(*place)) {
+        place->progress = progress;
+    }
+}
+
+void Round::on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects) {
+    auto* place = find(node);
+    if (place != nullptr && place->lease.holds(decline.lease.attempt) && decline.lease == lease_of(*place)) {
+        drop(node, *place, "declined", decline.code + ": " + decline.message, effects);
+    }
+}
+
+void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects) {
+    auto* place = find(absorbed.node);
+    if (place == nullptr || !place->absorbing || place->absorbing->digest != absorbed.update) {
+        return;
+    }
+    const auto asked = *std::exchange(place->absorbing, std::nullopt);
+    if (absorbed.fetch_error) {
+        transfer_broke(now, absorbed.node, *place, *absorbed.fetch_error, effects);
+    } else {
+        settle(absorbed.node, *place, asked, absorbed.refusal, effects);
+    }
+}
+
+void Round::settle(const std::string& node, Place& place, const HeldUpdate& asked,
+                   const std::optional<Refused>& refusal, CoordinatorEffects& effects) {
+    place.lease.settle();
+    place.drop_code.clear();  // it was about to be dropped, but its update was in the sum before
+    place.drop_message.clear();
+    if (refusal) {
+        place.refusal = *refusal;
+        place.refusal->update = asked.digest;
+        log(decisions::refused, decisions::refused_detail(node, *place.refusal), effects);
+    } else {
+        place.in_sum = asked;
+    }
+    answer_over(place, place.offer ? place.offer->digest : asked.digest, effects);
+}
+
+void Round::transfer_broke(Instant now, const std::string& node, Place& place, const Error& error,
+                           CoordinatorEffects& effects) {
+    if (!place.drop_code.empty()) {
+        drop(node, place, place.drop_code, place.drop_message, effects);
+        return;
+    }
+    if (!place.offer) {
+        return;  // the lease is under suspicion: a resync brings a new offer
+    }
+    if (++place.failed_transfers >= limits::transfer_attempts) {
+        drop(node, place, "transfer_failed", error.message, effects);
+        return;
+    }
+    place.retry_at = now + limits::transfer_retry_first * (1 << (place.failed_transfers - 1));
+}
+
+void Round::drop(const std::string& node, Place& place, std::string code, std::string message,
+                 CoordinatorEffects& effects) {
+    const bool first = place.drop_code.empty();
+    place.drop_code = std::move(code);
+    place.drop_message = std::move(message);
+    if (place.absorbing) {
+        if (first) {
+            effects.jobs.push_back(CancelAbsorb{plan_.assignment.lease.experiment, number(), node});
+        }
+        return;
+    }
+    if (place.lease.drop()) {
+        newly_dropped_.push_back(node);
+        log(decisions::dropped,
+            decisions::dropped_detail(node, place.lease.attempt(), place.drop_code, place.drop_message), effects);
+        answer_over(place, {}, effects);
+    }
+}
+
+void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEffects& effects) const {
+    const auto lease = lease_of(place);
+    if (!place.drop_code.empty()) {
+        send(place, Dropped{lease, place.drop_code, place.drop_message}, effects);
+    } else if (place.refusal && !offered.empty()) {
+        auto refusal = *place.refusal;
+        refusal.lease = lease;
+        refusal.update = offered;
+        send(place, std::move(refusal), effects);
+    } else if (offered.empty()) {
+        return;
+    } else if (place.in_sum && place.in_sum->digest == offered) {
+        send(place, Counted{lease, offered}, effects);
+    } else if (place.in_sum) {
+        send(place, Refused{lease, offered, "duplicate", "another update of this node is already counted", "", 0},
+             effects);
+    }
+}
+
+void Round::tick(Instant now, CoordinatorEffects& effects) {
+    const bool late = now >= closes_at_;
+    for (auto& [node, place] : members_) {
+        if (place.lease.over() || !place.drop_code.empty()) {
+            continue;
+        }
+        if (late) {
+            drop(node, place, "straggler_deadline", "the round closed before the update came", effects);
+        } else if (place.lease.expired(now)) {
+            drop(node, place, "silent", "not heard of for longer than sync.rejoin", effects);
+        } else if (now >= place.retry_at) {
+            place.retry_at = never;
+            absorb(node, place, effects);
+        }
+    }
+}
+
+Round::Outcome Round::outcome() const {
+    if (possible() < quorum()) {
+        return Outcome::quorum_lost;
+    }
+    std::int64_t weight = 0;
+    for (const auto& [node, place] : members_) {
+        if (!place.lease.over() || place.absorbing) {
+            return Outcome::open;
+        }
+        weight += place.in_sum ? place.in_sum->weight : 0;
+    }
+    return weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
+}
+
+Instant Round::deadline() const {
+    Instant next = never;
+    for (const auto& [node, place] : members_) {
+        if (!place.lease.over() && place.drop_code.empty()) {
+            next = std::min({next, closes_at_, place.lease.deadline(), place.retry_at});
+        }
+    }
+    return next;
+}
+
+std::vector<std::pair<std::string, Digest>> Round::participants() const {
+    std::vector<std::pair<std::string, Digest>> all;
+    for (const auto& [node, place] : members_) {
+        if (place.in_sum) {
+            all.emplace_back(node, place.in_sum->digest);
+        }
+    }
+    return all;
+}
+
+std::optional<Digest> Round::counted(const std::string& node) const {
+    const auto found = members_.find(node);
+    if (found == members_.end() || !found->second.in_sum) {
+        return std::nullopt;
+    }
+    return found->second.in_sum->digest;
+}
+
+double Round::train_loss() const {
+    double sum = 0;
+    double weight = 0;
+    for (const auto& [node, place] : members_) {
+        if (place.in_sum && std::isfinite(place.in_sum->metrics.loss)) {
+            sum += static_cast<double>(place.in_sum->weight) * place.in_sum->metrics.loss;
+            weight += static_cast<double>(place.in_sum->weight);
+        }
+    }
+    return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::uint32_t Round::quorum() const { return plan_.quorum.of(static_cast<std::uint32_t>(members_.size())); }
+
+std::uint32_t Round::possible() const {
+    return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
+        const auto& place = entry.second;
+        return place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
+    }));
+}
+
+Json Round::status() const {
+    auto rows = Json::array();
+    for (const auto& [node, place] : members_) {
+        const char* state = place.in_sum                ? "counted"
+                            : place.refusal             ? "refused"
+                            : !place.drop_code.empty()  ? "dropped"
+                            : place.absorbing           ? "uploading"
+                            : place.lease.over()        ? "over"
+                            : place.lease.holds(place.lease.attempt()) ? "working"
+                                                                        : "away";
+        rows.push(Json::object()
+                      .set("node", node)
+                      .set("state", state)
+                      .set("attempt", place.lease.attempt())
+                      .set("step", place.progress.step)
+                      .set("steps", place.progress.steps)
+                      .set("reason", place.drop_code.empty() ? Json() : Json(place.drop_code)));
+    }
+    return rows;
+}
+
+Round::Place* Round::find(const std::string& node) {
+    const auto found = members_.find(node);
+    return found == members_.end() ? nullptr : &found->second;
+}
+
+Lease Round::lease_of(const Place& place) const {
+    auto lease = plan_.assignment.lease;
+    lease.epoch = plan_.epoch;
+    lease.attempt = place.lease.attempt();
+    return lease;
+}
+
+void Round::send(const Place& place, Message message, CoordinatorEffects& effects) const {
+    if (place.session != 0) {
+        effects.send.push_back({place.session, std::move(message)});
+    }
+}
+
+void Round::log(const char* kind, Json detail, CoordinatorEffects& effects) const {
+    effects.persist.push_back(SaveDecision{plan_.assignment.lease.experiment, number(), kind, std::move(detail)});
+}
+
+}  // namespace causeway
