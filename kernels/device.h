@@ -39,7 +39,7 @@ struct Operand {
     /// A single result: the loss, a count.
     Operand(double& value) : Operand(&value, 1, CW_F64) {}
     Operand(std::int64_t& value) : Operand(&value, 1, CW_I64) {}
-    Operand(const void* data, std::size_t count, cw_dtype dtype) : data(data), count(count), dtype(dtype) {}
+    Operand(const void* first, std::size_t size, cw_dtype type) : data(first), count(size), dtype(type) {}
 
     const void* data;
     std::size_t count;

@@ -1,0 +1,47 @@
+// The cpu backend: oneDNN for matmul, Highway for the rest.
+//
+// Only plans of the matmul kinds use several threads; everything else is one thread's loop over memory.
+#include <fmt/format.h>
+
+#include "kernels/cpu/kernels.h"
+#include "kernels/cpu/matmul.h"
+#include "kernels/kinds.h"
+#include "kernels/registry.h"
+
+namespace causeway {
+namespace {
+
+struct CpuDevice final : cw_device {
+    std::shared_ptr<cpu::MatmulEngine> engine;
+
+    cw_status prepare(const cw_op& op, std::unique_ptr<cw_plan>* plan, cw_error* error) override {
+        switch (op.kind) {
+            case CW_MATMUL:
+            case CW_MATMUL_BACKWARD_DATA:
+            case CW_MATMUL_BACKWARD_WEIGHTS: return cpu::prepare_matmul(engine, op, plan, error);
+            case CW_SOFTMAX_CROSS_ENTROPY: return prepare_kernel(op, cpu::loss_kernel(op.kind), plan, error);
+            default: return prepare_kernel(op, cpu::streaming_kernel(op.kind), plan, error);
+        }
+    }
+};
+
+cw_status open_cpu(const cw_options* options, cw_device** device, cw_error* error) {
+    try {
+        auto made = std::make_unique<CpuDevice>();
+        made->engine = cpu::make_matmul_engine(options->threads);
+        made->signature = fmt::format("cpu {} threads={}", cpu::onednn_signature(), options->threads);
+        *device = made.release();
+        return CW_OK;
+    } catch (const std::exception& exception) {
+        return fail_with(error, CW_FAILED, exception.what());
+    }
+}
+
+}  // namespace
+
+const cw_backend* cpu_backend() {
+    static const cw_backend table = host_backend("cpu", open_cpu);
+    return &table;
+}
+
+}  // namespace causeway

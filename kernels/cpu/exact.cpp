@@ -1,0 +1,167 @@
+// Exact weighted sums for every instruction set; kernels/exact.h has the arithmetic and its limits.
+//
+// The limbs of a vector stay in registers while up to eight updates are added to them, so that 16 bytes of limbs are
+// read and written once per eight updates: measured 15.7 GB/s of f32 input against 6.9 for one update at a time.
+// Thread: any; reentrant.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // as in activations.cpp
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "kernels/cpu/exact.cpp"
+#include <hwy/foreach_target.h>
+// After it, for the last set:
+#include <hwy/highway.h>
+
+#include <cmath>
+
+#include "kernels/cpu/streaming.h"
+
+#ifndef CAUSEWAY_KERNELS_CPU_EXACT_ONCE
+#define CAUSEWAY_KERNELS_CPU_EXACT_ONCE
+namespace causeway::cpu {
+
+__extension__ using Wide = __int128;
+
+constexpr int low_bits = 52;  // of one high unit: 2^-10 / 2^-62
+constexpr std::int64_t low_per_high = std::int64_t{1} << low_bits;
+
+/// One element's mean with any limbs: a 128-bit integer is rounded once to double.
+inline float exact_mean_of(std::int64_t high, std::int64_t low, double weight) {
+    const auto sum = static_cast<double>(Wide{high} * low_per_high + low);
+    return static_cast<float>(sum * 0x1p-62 / weight);
+}
+
+}  // namespace causeway::cpu
+#endif
+
+HWY_BEFORE_NAMESPACE();
+namespace causeway::cpu::HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+namespace {
+
+using F64 = hn::ScalableTag<double>;
+using I64 = hn::ScalableTag<std::int64_t>;
+using HalfF32 = hn::Rebind<float, F64>;
+using Integers = hn::Vec<I64>;
+
+struct Limbs {
+    Integers high;
+    Integers low;
+};
+
+/// Adds one term to a vector of limbs. |rest| <= 2^51 units of low, where adding 1.5 * 2^52 rounds to nearest even
+/// and leaves the integer in the low bits: the same as rint, in one addition.
+HWY_INLINE Limbs added(Limbs limbs, double weight, const float* values) {
+    const F64 d;
+    const auto magic = hn::Set(d, 0x1.8p52);
+    const auto product = hn::Mul(hn::Set(d, weight), hn::PromoteTo(d, hn::LoadU(HalfF32(), values)));
+    const auto whole = hn::Round(hn::Mul(product, hn::Set(d, 0x1p10)));
+    const auto rest = hn::Mul(hn::Sub(product, hn::Mul(whole, hn::Set(d, 0x1p-10))), hn::Set(d, 0x1p62));
+    const auto low = hn::Sub(hn::BitCast(I64(), hn::Add(rest, magic)), hn::BitCast(I64(), magic));
+    return {hn::Add(limbs.high, hn::ConvertTo(I64(), whole)), hn::Add(limbs.low, low)};
+}
+
+HWY_INLINE Limbs carried(Limbs limbs) {
+    const auto carry = hn::ShiftRight<low_bits>(hn::Add(limbs.low, hn::Set(I64(), low_per_high / 2)));
+    return {hn::Add(limbs.high, carry), hn::Sub(limbs.low, hn::ShiftLeft<low_bits>(carry))};
+}
+
+}  // namespace
+
+void exact_add(const ExactPass& pass, std::int64_t* high, std::int64_t* low, std::size_t n) {
+    const std::size_t step = hn::Lanes(I64());
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        Limbs limbs{hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)};
+        for (int k = 0; k < pass.count; ++k) {
+            limbs = added(limbs, pass.weights[k], pass.values[k] + i);
+        }
+        hn::StoreU(limbs.high, I64(), high + i);
+        hn::StoreU(limbs.low, I64(), low + i);
+    }
+    for (; i < n; ++i) {
+        for (int k = 0; k < pass.count; ++k) {
+            const double product = pass.weights[k] * double{pass.values[k][i]};
+            const double whole = std::rint(product * 0x1p10);
+            high[i] += static_cast<std::int64_t>(whole);
+            low[i] += static_cast<std::int64_t>(std::rint((product - whole * 0x1p-10) * 0x1p62));
+        }
+    }
+}
+
+void exact_carry(std::int64_t* high, std::int64_t* low, std::size_t n) {
+    const std::size_t step = hn::Lanes(I64());
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        const auto limbs = carried({hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)});
+        hn::StoreU(limbs.high, I64(), high + i);
+        hn::StoreU(limbs.low, I64(), low + i);
+    }
+    for (; i < n; ++i) {
+        const auto carry = (low[i] + low_per_high / 2) >> low_bits;
+        high[i] += carry;
+        low[i] -= carry * low_per_high;
+    }
+}
+
+void exact_mean(const std::int64_t* high, const std::int64_t* low, double weight, float* mean, std::size_t n) {
+    const F64 d;
+    const std::size_t step = hn::Lanes(d);
+    const auto exact_double = hn::Set(I64(), std::int64_t{1} << 53);  // integers up to here are doubles
+    std::size_t i = 0;
+    for (; i + step <= n; i += step) {
+        const auto limbs = carried({hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)});
+        if (!hn::AllTrue(I64(), hn::Lt(hn::Abs(limbs.high), exact_double))) {
+            for (std::size_t j = i; j < i + step; ++j) {
+                mean[j] = exact_mean_of(high[j], low[j], weight);
+            }
+            continue;
+        }
+        // Both limbs are exact in double and so are their scaled values: the addition is the sum's one rounding.
+        const auto sum = hn::Add(hn::Mul(hn::ConvertTo(d, limbs.high), hn::Set(d, 0x1p-10)),
+                                 hn::Mul(hn::ConvertTo(d, limbs.low), hn::Set(d, 0x1p-62)));
+        hn::StoreU(hn::DemoteTo(HalfF32(), hn::Div(sum, hn::Set(d, weight))), HalfF32(), mean + i);
+    }
+    for (; i < n; ++i) {
+        mean[i] = exact_mean_of(high[i], low[i], weight);
+    }
+}
+
+}  // namespace causeway::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace causeway::cpu {
+
+HWY_EXPORT(exact_add);
+HWY_EXPORT(exact_carry);
+HWY_EXPORT(exact_mean);
+
+void exact_add(const ExactPass& pass, std::int64_t* high, std::int64_t* low, std::size_t n) {
+    HWY_DYNAMIC_DISPATCH(exact_add)(pass, high, low, n);
+}
+void exact_carry(std::int64_t* high, std::int64_t* low, std::size_t n) {
+    HWY_DYNAMIC_DISPATCH(exact_carry)(high, low, n);
+}
+void exact_mean(const std::int64_t* high, const std::int64_t* low, double weight, float* mean, std::size_t n) {
+    HWY_DYNAMIC_DISPATCH(exact_mean)(high, low, weight, mean, n);
+}
+
+std::vector<std::string_view> instruction_sets() {
+    std::vector<std::string_view> names;
+    for (const auto target : hwy::SupportedAndGeneratedTargets()) {
+        names.emplace_back(hwy::TargetName(target));
+    }
+    return names;
+}
+
+void use_instruction_set(std::string_view name) {
+    hwy::SetSupportedTargetsForTest(0);
+    std::int64_t wanted = 0;
+    for (const auto target : hwy::SupportedAndGeneratedTargets()) {
+        wanted |= name == hwy::TargetName(target) ? target : 0;
+    }
+    hwy::SetSupportedTargetsForTest(wanted);
+    hwy::GetChosenTarget().Update(hwy::SupportedTargets());
+}
+
+}  // namespace causeway::cpu
+#endif

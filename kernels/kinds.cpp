@@ -1,0 +1,187 @@
+// The table of kinds and the matcher of its small language.
+//
+// An operand list is words of dtype[letters]: one letter per dimension, equal letters are equal dimensions, `1` is one.
+// `label` is i64 or u32. A `+` after the last word: once to CW_MAX_EXACT_TERMS times. Alternatives are parted by ` | `.
+// Thread: any; reentrant.
+#include "kernels/kinds.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+namespace causeway {
+namespace {
+
+constexpr auto anywhere = Where::any_thread;
+constexpr auto trainer = Where::trainer_thread;
+
+constexpr Kind all_kinds[] = {
+    {CW_MATMUL, "matmul", "f32[BI] f32[OI] f32[O] f32[BO] | f32[BI] f32[OI] f32[BO]", 0, 0, trainer},
+    {CW_MATMUL_BACKWARD_DATA, "matmul_backward_data", "f32[BO] f32[OI] f32[BI]", 0, 0, trainer},
+    {CW_MATMUL_BACKWARD_WEIGHTS, "matmul_backward_weights",
+     "f32[BO] f32[BI] f32[OI] f32[O] | f32[BO] f32[BI] f32[OI]", 0, 1, trainer},
+    {CW_RELU, "relu", "f32[N] f32[N]", 0, 0, anywhere},
+    {CW_RELU_BACKWARD, "relu_backward", "f32[N] f32[N] f32[N]", 0, 0, anywhere},
+    {CW_GELU, "gelu", "f32[N] f32[N]", 0, 0, anywhere},
+    {CW_GELU_BACKWARD, "gelu_backward", "f32[N] f32[N] f32[N]", 0, 0, anywhere},
+    {CW_SOFTMAX_CROSS_ENTROPY, "softmax_cross_entropy",
+     "f32[BV] label[B] f64[1] i64[1] f32[BV] | f32[BV] label[B] f64[1] i64[1]", 1, 0, trainer},
+    {CW_SGD, "sgd", "f32[N] f32[N] f32[N] | f32[N] f32[N]", 5, 1, anywhere},
+    {CW_ADAMW, "adamw", "f32[N] f32[N] f32[N] f32[N]", 6, 0, anywhere},
+    {CW_AXPY, "axpy", "f32[N] f32[N]", 1, 0, anywhere},
+    {CW_SCALE, "scale", "f32[N]", 1, 0, anywhere},
+    {CW_SUM_OF_SQUARES, "sum_of_squares", "f32[N] f64[1]", 0, 0, anywhere},
+    {CW_FILL, "fill", "f32[N]", 1, 0, anywhere},
+    {CW_COPY, "copy", "f32[N] f32[N]", 0, 0, anywhere},
+    {CW_EXACT_ADD, "exact_add", "i64[N] i64[N] f32[N]+", -1, 0, anywhere},
+    {CW_EXACT_CARRY, "exact_carry", "i64[N] i64[N]", 0, 0, anywhere},
+    {CW_EXACT_MEAN, "exact_mean", "i64[N] i64[N] f32[N]", 1, 0, anywhere},
+};
+
+constexpr std::int64_t largest_tensor = std::int64_t{1} << 40;  // elements: 4 TiB of f32, and products stay in int64
+constexpr std::int64_t unbound = -2;
+
+/// The head of a text up to a separator; the text keeps the rest.
+std::string_view take(std::string_view& text, std::string_view separator) {
+    const auto end = std::min(text.find(separator), text.size());
+    const auto head = text.substr(0, end);
+    text.remove_prefix(std::min(end + separator.size(), text.size()));
+    return head;
+}
+
+bool dtype_matches(std::string_view name, std::int32_t dtype) {
+    switch (dtype) {
+        case CW_F32: return name == "f32";
+        case CW_F64: return name == "f64";
+        case CW_I64: return name == "i64" || name == "label";
+        case CW_U32: return name == "label";
+        default: return false;
+    }
+}
+
+using Letters = std::array<std::int64_t, 128>;
+
+/// One word against one operand; a letter seen before must have the same dimension again.
+bool word_matches(std::string_view word, const cw_view& view, Letters& letters) {
+    const auto dtype = take(word, "[");
+    const auto dims = take(word, "]");
+    if (!dtype_matches(dtype, view.dtype) || view.rank != static_cast<std::int32_t>(dims.size())) {
+        return false;
+    }
+    for (std::size_t i = 0; i < dims.size(); ++i) {
+        auto& bound = letters[static_cast<unsigned char>(dims[i])];
+        bound = bound == unbound ? view.dims[i] : bound;
+        if (bound != view.dims[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool list_matches(std::string_view list, const cw_op& op) {
+    Letters letters;
+    letters.fill(unbound);
+    letters['1'] = 1;
+    const bool repeats = list.ends_with('+');
+    std::string_view word;
+    std::int32_t i = 0;
+    for (; i < op.operand_count && (!list.empty() || repeats); ++i) {
+        word = list.empty() ? word : take(list, " ");
+        if (!word_matches(word, op.operands[i], letters)) {
+            return false;
+        }
+    }
+    return i == op.operand_count && list.empty();
+}
+
+bool any_list_matches(std::string_view lists, const cw_op& op) {
+    while (!lists.empty()) {
+        if (list_matches(take(lists, " | "), op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/// Dimensions in range, CW_ANY only where allowed, strides dense.
+cw_status check_view(const Kind& kind, const cw_view& view, cw_error* error) {
+    if (view.rank < 0 || view.rank > CW_MAX_RANK) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: an operand of rank {}", kind.name, view.rank));
+    }
+    std::int64_t expected = 1;
+    for (std::int32_t i = view.rank - 1; i >= 0; --i) {
+        const auto dim = view.dims[i];
+        const bool any = dim == CW_ANY && kind.where == Where::any_thread && view.rank == 1;
+        if (!any && (dim < 0 || dim > largest_tensor / std::max<std::int64_t>(expected, 1))) {
+            return fail_with(error, CW_INVALID, fmt::format("{}: a dimension of {} is out of range", kind.name, dim));
+        }
+        if (view.strides[i] != expected && dim > 1) {
+            return fail_with(error, CW_UNSUPPORTED, fmt::format("{}: strides must be dense", kind.name));
+        }
+        expected *= any ? 1 : dim;
+    }
+    return CW_OK;
+}
+
+cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
+    const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
+    const bool rest_empty = std::all_of(op.integers + 1, op.integers + CW_MAX_INTEGERS, [](auto x) { return x == 0; }) &&
+                            std::all_of(op.reals, op.reals + CW_MAX_REALS, [](auto x) { return x == 0; });
+    if (!first_fits || !rest_empty) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: an attribute that this kind does not have", kind.name));
+    }
+    return CW_OK;
+}
+
+}  // namespace
+
+std::span<const Kind> kinds() { return all_kinds; }
+
+const Kind* find_kind(std::int32_t number) {
+    const auto found = std::ranges::find(all_kinds, number, [](const Kind& kind) { return std::int32_t{kind.kind}; });
+    return found == std::end(all_kinds) ? nullptr : found;
+}
+
+cw_status check_op(const cw_op& op, cw_error* error) {
+    const auto* kind = find_kind(op.kind);
+    if (kind == nullptr) {
+        return fail_with(error, CW_UNSUPPORTED, fmt::format("kind {} is not known to this build", op.kind));
+    }
+    if (op.operand_count < 0 || op.operand_count > CW_MAX_OPERANDS) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: {} operands", kind->name, op.operand_count));
+    }
+    for (std::int32_t i = 0; i < op.operand_count; ++i) {
+        if (const auto status = check_view(*kind, op.operands[i], error); status != CW_OK) {
+            return status;
+        }
+    }
+    const bool too_many = op.kind == CW_EXACT_ADD && op.operand_count > 2 + CW_MAX_EXACT_TERMS;
+    if (too_many || !any_list_matches(kind->operands, op)) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: operands must be {}", kind->name, kind->operands));
+    }
+    return check_attributes(*kind, op, error);
+}
+
+std::int32_t scalar_count(const cw_op& op) {
+    const auto* kind = find_kind(op.kind);
+    return kind == nullptr ? 0 : kind->scalars < 0 ? op.operand_count - 2 : kind->scalars;
+}
+
+std::int64_t element_count(const cw_view& view) {
+    std::int64_t count = 1;
+    for (std::int32_t i = 0; i < view.rank; ++i) {
+        count *= view.dims[i];
+    }
+    return count;
+}
+
+cw_status fail_with(cw_error* error, cw_status status, std::string_view message) {
+    const auto size = std::min(message.size(), sizeof(error->message) - 1);
+    std::memcpy(error->message, message.data(), size);
+    error->message[size] = '\0';
+    return status;
+}
+
+}  // namespace causeway

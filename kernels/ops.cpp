@@ -1,0 +1,114 @@
+// The builders: each lists its operands in the order that kernels/backend.h gives for the kind.
+#include "kernels/ops.h"
+
+#include <initializer_list>
+
+#include "common/assert.h"
+
+namespace causeway::ops {
+namespace {
+
+cw_view shape_of(cw_dtype dtype, std::initializer_list<std::int64_t> dims) {
+    cw_view view{};
+    view.dtype = dtype;
+    view.rank = static_cast<std::int32_t>(dims.size());
+    std::int32_t i = 0;
+    for (const auto dim : dims) {
+        view.dims[i++] = dim;
+    }
+    std::int64_t stride = 1;
+    for (i = view.rank - 1; i >= 0; --i) {
+        view.strides[i] = stride;
+        stride *= view.dims[i];
+    }
+    return view;
+}
+
+cw_op make(cw_kind kind, std::initializer_list<cw_view> operands, std::int64_t attribute = 0) {
+    cw_op op{};
+    op.kind = kind;
+    op.integers[0] = attribute;
+    for (const auto& operand : operands) {
+        op.operands[op.operand_count++] = operand;
+    }
+    return op;
+}
+
+cw_view f32(std::initializer_list<std::int64_t> dims) { return shape_of(CW_F32, dims); }
+
+}  // namespace
+
+cw_op matmul(const MatmulShape& s, Bias bias) {
+    const auto x = f32({s.batch, s.inputs});
+    const auto w = f32({s.outputs, s.inputs});
+    const auto y = f32({s.batch, s.outputs});
+    return bias == Bias::present ? make(CW_MATMUL, {x, w, f32({s.outputs}), y}) : make(CW_MATMUL, {x, w, y});
+}
+
+cw_op matmul_backward_data(const MatmulShape& s) {
+    return make(CW_MATMUL_BACKWARD_DATA,
+                {f32({s.batch, s.outputs}), f32({s.outputs, s.inputs}), f32({s.batch, s.inputs})});
+}
+
+cw_op matmul_backward_weights(const MatmulShape& s, Write write, Bias bias) {
+    const auto dy = f32({s.batch, s.outputs});
+    const auto x = f32({s.batch, s.inputs});
+    const auto dw = f32({s.outputs, s.inputs});
+    const auto mode = static_cast<std::int64_t>(write);
+    return bias == Bias::present ? make(CW_MATMUL_BACKWARD_WEIGHTS, {dy, x, dw, f32({s.outputs})}, mode)
+                                 : make(CW_MATMUL_BACKWARD_WEIGHTS, {dy, x, dw}, mode);
+}
+
+cw_op relu(std::int64_t count) { return make(CW_RELU, {f32({count}), f32({count})}); }
+cw_op relu_backward(std::int64_t count) {
+    return make(CW_RELU_BACKWARD, {f32({count}), f32({count}), f32({count})});
+}
+cw_op gelu(std::int64_t count) { return make(CW_GELU, {f32({count}), f32({count})}); }
+cw_op gelu_backward(std::int64_t count) {
+    return make(CW_GELU_BACKWARD, {f32({count}), f32({count}), f32({count})});
+}
+
+cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient, Labels labels) {
+    auto op = make(CW_SOFTMAX_CROSS_ENTROPY,
+                   {f32({batch, classes}), shape_of(static_cast<cw_dtype>(labels), {batch}), shape_of(CW_F64, {1}),
+                    shape_of(CW_I64, {1})});
+    if (gradient == Gradient::present) {
+        op.operands[op.operand_count++] = f32({batch, classes});
+    }
+    return op;
+}
+
+cw_op sgd(Momentum momentum, std::int64_t count) {
+    const auto n = f32({count});
+    return momentum == Momentum::absent ? make(CW_SGD, {n, n})
+                                        : make(CW_SGD, {n, n, n}, momentum == Momentum::nesterov ? 1 : 0);
+}
+cw_op adamw(std::int64_t count) {
+    const auto n = f32({count});
+    return make(CW_ADAMW, {n, n, n, n});
+}
+
+cw_op axpy(std::int64_t count) { return make(CW_AXPY, {f32({count}), f32({count})}); }
+cw_op scale(std::int64_t count) { return make(CW_SCALE, {f32({count})}); }
+cw_op sum_of_squares(std::int64_t count) {
+    return make(CW_SUM_OF_SQUARES, {f32({count}), shape_of(CW_F64, {1})});
+}
+cw_op fill(std::int64_t count) { return make(CW_FILL, {f32({count})}); }
+cw_op copy(std::int64_t count) { return make(CW_COPY, {f32({count}), f32({count})}); }
+
+cw_op exact_add(int terms, std::int64_t count) {
+    ASSERT(terms >= 1 && terms <= CW_MAX_EXACT_TERMS);
+    auto op = make(CW_EXACT_ADD, {shape_of(CW_I64, {count}), shape_of(CW_I64, {count})});
+    for (int k = 0; k < terms; ++k) {
+        op.operands[op.operand_count++] = f32({count});
+    }
+    return op;
+}
+cw_op exact_carry(std::int64_t count) {
+    return make(CW_EXACT_CARRY, {shape_of(CW_I64, {count}), shape_of(CW_I64, {count})});
+}
+cw_op exact_mean(std::int64_t count) {
+    return make(CW_EXACT_MEAN, {shape_of(CW_I64, {count}), shape_of(CW_I64, {count}), f32({count})});
+}
+
+}  // namespace causeway::ops

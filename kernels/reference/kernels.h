@@ -1,0 +1,19 @@
+// The reference kernels: plain loops in the order of the formulas of kernels/backend.h, sums in double, one rounding at
+// the end. They are the specification that the checker holds other backends against, and are never optimised.
+//
+// threads  reentrant, all of them
+#pragma once
+
+#include "kernels/host.h"
+
+namespace causeway::reference {
+
+/// The kernel of a kind, nullptr when there is none.
+HostKernel matmul_kernel(std::int32_t kind);
+HostKernel activation_kernel(std::int32_t kind);
+HostKernel loss_kernel(std::int32_t kind);
+HostKernel optimizer_kernel(std::int32_t kind);
+HostKernel vector_kernel(std::int32_t kind);
+HostKernel exact_kernel(std::int32_t kind);
+
+}  // namespace causeway::reference
