@@ -1,0 +1,323 @@
+// See session.h.
+#include "client/session.h"
+
+#include <algorithm>
+
+#include "common/random.h"
+
+namespace causeway::node {
+namespace {
+
+/// The same work, whatever lease it is done under: its update is the same.
+bool same_work(const Assign& a, const Assign& b) {
+    return a.lease.experiment == b.lease.experiment && a.lease.round == b.lease.round && a.model == b.model;
+}
+
+std::string round_text(std::uint32_t round, std::uint32_t rounds) {
+    return "round " + std::to_string(round) + (rounds != 0 ? " of " + std::to_string(rounds) : "");
+}
+
+}  // namespace
+
+Session::Session(SessionOptions options) : options_(std::move(options)) {
+    for (const auto& update : options_.held) {
+        held_[{update.experiment, update.round}] = update;
+    }
+    options_.held.clear();
+}
+
+Effects Session::start(Instant now) {
+    link_deadline_ = now;
+    return step(now, Tick{});
+}
+
+Effects Session::step(Instant now, const Event& event) {
+    Effects effects;
+    std::visit([&](const auto& e) { on(now, e, effects); }, event);
+    effects.wake_at = deadline();
+    return effects;
+}
+
+// ---------------------------------------------------------------- link
+
+void Session::on(Instant now, const Connected&, Effects& effects) {
+    if (link_ != Link::connecting) {
+        return;
+    }
+    link_ = Link::greeting;
+    link_deadline_ = now + greeting_limit;
+    Hello hello;
+    hello.software = options_.software;
+    hello.compute_signature = options_.compute_signature;
+    hello.datasets = options_.datasets;
+    for (const auto& [key, update] : held_) {
+        if (hello.held.size() < max_held_told) {
+            hello.held.push_back(update);
+        }
+    }
+    effects.send.emplace_back(std::move(hello));
+}
+
+void Session::on(Instant now, const Disconnected& event, Effects& effects) {
+    if (link_ != Link::waiting) {
+        lose_link(now, event.why.message, effects);
+    }
+}
+
+/// The work goes on: training needs no link, and a fetch is asked for again once there is one.
+void Session::lose_link(Instant now, const std::string& why, Effects& effects) {
+    const auto pause = pause_before_attempt(attempts_);
+    ++attempts_;
+    link_ = Link::waiting;
+    link_deadline_ = now + pause;
+    effects.say.push_back("no connection to the coordinator (" + why + "); trying again in " + format_duration(pause));
+}
+
+/// Doubling from the first pause to the longest, minus up to half by a jitter keyed by node and attempt.
+Duration Session::pause_before_attempt(std::uint32_t attempt) const {
+    const auto whole = std::min(reconnect_first * (std::int64_t{1} << std::min<std::uint32_t>(attempt, 8)),
+                                reconnect_longest);
+    RandomStream stream({.seed = options_.jitter_seed,
+                         .purpose = "reconnect",
+                         .round = attempt,
+                         .node = node_key(options_.node)});
+    const auto jitter = static_cast<std::int64_t>(static_cast<double>(whole.count() / 2) * stream.uniform());
+    return whole - Duration(jitter);
+}
+
+void Session::on(Instant now, const Tick&, Effects& effects) {
+    if (link_ == Link::waiting && now >= link_deadline_) {
+        link_ = Link::connecting;
+        link_deadline_ = never;
+        effects.jobs.emplace_back(Connect{});
+    } else if (link_ == Link::greeting && now >= link_deadline_) {
+        effects.jobs.emplace_back(Disconnect{"no welcome"});
+        lose_link(now, "the coordinator did not answer the greeting", effects);
+    }
+    if (work_ && now >= work_->fetch_at && link_ == Link::online) {
+        fetch(effects);
+    }
+}
+
+void Session::on(Instant now, const MessageReceived& event, Effects& effects) {
+    if (link_ != Link::greeting && link_ != Link::online) {
+        return;  // of a session that is over
+    }
+    std::visit([&](const auto& message) { hear(now, message, effects); }, event.message);
+}
+
+void Session::hear(Instant now, const Welcome& message, Effects& effects) {
+    if (link_ != Link::greeting) {
+        return;
+    }
+    link_ = Link::online;
+    link_deadline_ = never;
+    attempts_ = 0;
+    effects.say.push_back("joined " + message.federation + " as " + options_.node);
+    if (work_ && !work_->training && !work_->fetching) {
+        work_->fetch_at = now;
+        on(now, Tick{}, effects);
+    }
+}
+
+void Session::hear(Instant, const ErrorNotice& message, Effects& effects) {
+    effects.say.push_back("the coordinator says: " + message.message + " (" + message.code + ")");
+}
+
+// ---------------------------------------------------------------- assignments
+
+void Session::hear(Instant now, const Assign& assign, Effects& effects) {
+    if (options_.policy) {
+        if (const auto objection = options_.policy(assign)) {
+            effects.say.push_back("declined " + assign.experiment_name + ": " + objection->message);
+            send(Decline{assign.lease, objection->code, objection->message}, effects);
+            return;
+        }
+    }
+    if (work_ && same_work(work_->assign, assign)) {
+        work_->assign = assign;  // goes on under the new lease
+        send_progress(now, effects);
+        return;
+    }
+    if (work_) {
+        stop_work(effects);
+    }
+    const auto held = held_.find({assign.lease.experiment, assign.lease.round});
+    if (held != held_.end() && held->second.start_model == assign.model) {
+        send(Offer{assign.lease, held->second}, effects);
+        return;
+    }
+    drop_older(assign, effects);
+    begin(assign, effects);
+}
+
+/// Of this experiment only one update can be pending: training starts from a base that the coordinator has confirmed.
+/// It has said what became of earlier ones before it assigns, so what is left here was never counted.
+void Session::drop_older(const Assign& assign, Effects& effects) {
+    for (auto entry = held_.begin(); entry != held_.end();) {
+        const auto current = entry++;
+        if (current->first.first == assign.lease.experiment) {
+            resolve(current, false, effects);
+        }
+    }
+}
+
+void Session::begin(const Assign& assign, Effects& effects) {
+    work_.emplace();
+    work_->assign = assign;
+    effects.say.push_back(assign.experiment_name + ": " + round_text(assign.lease.round, assign.rounds));
+    send(Progress{assign.lease, 0, 0, 0}, effects);
+    fetch(effects);
+}
+
+void Session::fetch(Effects& effects) {
+    work_->fetching = true;
+    work_->fetch_at = never;
+    effects.jobs.emplace_back(FetchModel{work_->assign.model, work_->assign.model_bytes});
+}
+
+void Session::on(Instant now, const ModelFetched& event, Effects& effects) {
+    if (!work_ || !work_->fetching || event.model != work_->assign.model) {
+        return;
+    }
+    work_->fetching = false;
+    if (event.error) {
+        auto& pause = work_->fetch_pause;
+        pause = pause == Duration::zero() ? fetch_retry_first : std::min(pause * 2, fetch_retry_longest);
+        work_->fetch_at = now + pause;
+        effects.say.push_back("could not fetch the model: " + event.error->message + "; trying again in " +
+                              format_duration(pause));
+        return;
+    }
+    work_->training = true;
+    work_->trained_under = work_->assign.lease;
+    effects.jobs.emplace_back(Train{work_->assign});
+}
+
+void Session::on(Instant now, const TrainingProgress& event, Effects& effects) {
+    if (!work_ || !work_->training || event.lease != work_->trained_under) {
+        return;
+    }
+    work_->progress = {event.lease, event.step, event.steps, event.loss};
+    if (now >= work_->progress_at) {
+        send_progress(now, effects);
+    }
+}
+
+void Session::send_progress(Instant now, Effects& effects) {
+    work_->progress_at = now + progress_interval;
+    auto progress = work_->progress;
+    progress.lease = work_->assign.lease;
+    send(progress, effects);
+}
+
+void Session::on(Instant, const Trained& event, Effects& effects) {
+    if (!work_ || !work_->training || event.lease != work_->trained_under) {
+        if (!event.error) {  // of work that was stopped: the coordinator will not ask for it
+            effects.persist.emplace_back(ResolvePending{event.update, false});
+        }
+        return;
+    }
+    const auto assign = std::move(work_->assign);
+    work_.reset();
+    if (event.error) {
+        effects.say.push_back("could not train: " + event.error->message);
+        send(Decline{assign.lease, event.error->code, event.error->message}, effects);
+        return;
+    }
+    held_[{event.update.experiment, event.update.round}] = event.update;
+    send(Offer{assign.lease, event.update}, effects);  // without a link, the next Hello and Assign bring it
+}
+
+void Session::stop_work(Effects& effects) {
+    if (work_->training) {
+        effects.jobs.emplace_back(StopTraining{});
+    }
+    work_.reset();
+}
+
+// ---------------------------------------------------------------- what became of it
+
+void Session::hear(Instant, const Refused& message, Effects& effects) {
+    if (message.code == "stale_lease") {
+        return;  // the update is kept: an Assign under the next lease asks for it, or a Committed ends it
+    }
+    for (auto held = held_.begin(); held != held_.end(); ++held) {
+        if (held->second.digest == message.update && held->first.first == message.lease.experiment) {
+            effects.say.push_back("update of round " + std::to_string(held->first.second) + " refused: " +
+                                  message.message + " (" + message.code + ")");
+            resolve(held, false, effects);
+            return;
+        }
+    }
+}
+
+void Session::hear(Instant, const Committed& message, Effects& effects) {
+    if (work_ && work_->assign.lease.experiment == message.experiment &&
+        work_->assign.lease.round == message.round) {
+        stop_work(effects);  // the round went on without us
+    }
+    const auto held = held_.find({message.experiment, message.round});
+    if (held != held_.end()) {
+        const bool counted = message.counted && message.update == held->second.digest;
+        effects.say.push_back("round " + std::to_string(message.round) + " committed " +
+                              (counted ? "with this node's update" : "without this node's update"));
+        resolve(held, counted, effects);
+    }
+}
+
+void Session::resolve(std::map<HeldKey, HeldUpdate>::iterator held, bool counted, Effects& effects) {
+    effects.persist.emplace_back(ResolvePending{held->second, counted});
+    held_.erase(held);
+}
+
+/// The answer is what lets the coordinator draw this node again; a held update waits for its round's commit.
+void Session::hear(Instant, const Dropped& message, Effects& effects) {
+    const auto& lease = message.lease;
+    const auto newer = [&](const Lease& own) {
+        return std::pair(lease.epoch, lease.attempt) >= std::pair(own.epoch, own.attempt);
+    };
+    if (work_ && work_->assign.lease.experiment == lease.experiment && work_->assign.lease.round == lease.round) {
+        if (!newer(work_->assign.lease)) {
+            return;
+        }
+        stop_work(effects);
+    }
+    effects.say.push_back("left out of round " + std::to_string(lease.round) + ": " + message.message + " (" +
+                          message.code + ")");
+    send(Decline{lease, "dropped", message.code}, effects);
+}
+
+void Session::hear(Instant, const Ended& message, Effects& effects) {
+    if (work_ && work_->assign.lease.experiment == message.experiment) {
+        stop_work(effects);
+    }
+    std::erase_if(held_, [&](const auto& entry) { return entry.first.first == message.experiment; });
+    effects.persist.emplace_back(ForgetExperiment{message.experiment});
+    effects.say.push_back("experiment " + std::to_string(message.experiment) + " " + message.state +
+                          (message.reason.empty() ? "" : ": " + message.reason));
+}
+
+// ---------------------------------------------------------------- helpers
+
+/// Words for a link that is down are not kept: the next Hello says what matters of them.
+void Session::send(Message message, Effects& effects) const {
+    if (link_ == Link::online) {
+        effects.send.push_back(std::move(message));
+    }
+}
+
+Instant Session::deadline() const {
+    const auto fetch_at = work_ && link_ == Link::online ? work_->fetch_at : never;
+    return std::min(link_deadline_, fetch_at);
+}
+
+std::vector<HeldUpdate> Session::held() const {
+    std::vector<HeldUpdate> all;
+    for (const auto& [key, update] : held_) {
+        all.push_back(update);
+    }
+    return all;
+}
+
+}  // namespace causeway::node
