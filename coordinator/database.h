@@ -1,0 +1,101 @@
+// SQLite as the store uses it: one connection, held exclusively for life, WAL with synchronous=FULL, typed errors.
+//
+// sqlite3.h stays in database.cpp. Every write happens in a transaction that is durable when it returns. Locks of a
+// process that was killed vanish with it, so a restart finds the database free.
+// Thread: the store thread owns a database and its statements.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/bytes.h"
+#include "common/digest.h"
+
+struct sqlite3;
+struct sqlite3_stmt;
+
+namespace causeway {
+
+/// A prepared statement. Parameters are bound in order, from the first; columns are counted from 0.
+class Statement {
+public:
+    Statement(Statement&& other) noexcept;
+    Statement& operator=(Statement&& other) noexcept;
+    ~Statement();
+
+    template <class... Values>
+    Statement& bind(const Values&... values) {
+        int at = 0;
+        (bind_one(++at, values), ...);
+        return *this;
+    }
+    /// Moves to the next row. False after the last one. errors: as of Database
+    Result<bool> next();
+    /// For statements without rows.
+    Status run();
+
+    [[nodiscard]] std::int64_t integer(int column) const;
+    [[nodiscard]] double number(int column) const;  // NaN for NULL: SQLite stores NaN as NULL
+    [[nodiscard]] std::string text(int column) const;
+    [[nodiscard]] Bytes blob(int column) const;
+    [[nodiscard]] bool is_null(int column) const;
+    /// errors  corrupt: the column is no 32-byte blob
+    [[nodiscard]] Result<Digest> digest(int column) const;
+
+private:
+    friend class Database;
+    Statement(sqlite3* database, sqlite3_stmt* handle) : database_(database), handle_(handle) {}
+    void bind_one(int at, std::int64_t value);
+    void bind_one(int at, std::uint64_t value) { bind_one(at, static_cast<std::int64_t>(value)); }
+    void bind_one(int at, std::uint32_t value) { bind_one(at, static_cast<std::int64_t>(value)); }
+    void bind_one(int at, double value);
+    void bind_one(int at, const std::string& value);
+    void bind_one(int at, const Bytes& value);
+    void bind_one(int at, const Digest& value);
+
+    sqlite3* database_;
+    sqlite3_stmt* handle_;
+};
+
+struct DatabaseOptions {
+    std::uint32_t max_pages = 0;  // of 4 KiB; 0: no limit of our own. Reaching it is `disk_full`.
+};
+
+/// errors of all its functions
+///   refused `state_in_use`: another live process holds the database
+///   io      `disk_full`, `io`
+///   corrupt `database_corrupt`: the file is damaged or no database
+class Database {
+public:
+    static Result<Database> open(const std::filesystem::path& path, DatabaseOptions options);
+    Database(Database&& other) noexcept;
+    Database& operator=(Database&& other) noexcept;
+    ~Database();
+
+    /// Runs `work` between BEGIN IMMEDIATE and COMMIT; any error rolls all of it back.
+    ///
+    /// cost  1 flush; 2 more when the log has grown to 1,000 pages and is folded into the database
+    Status transaction(const std::function<Status()>& work);
+    /// Statements without parameters and rows, separated by semicolons.
+    Status run_script(const std::string& sql);
+    Result<Statement> prepare(const std::string& sql);
+    /// A whole, consistent copy. errors: io
+    Status copy_to(const std::filesystem::path& path);
+
+    [[nodiscard]] std::uint64_t flushes() const { return flushes_; }
+
+private:
+    explicit Database(sqlite3* handle) : handle_(handle) {}
+    Status fold_log_when_long();
+
+    sqlite3* handle_ = nullptr;
+    std::unique_ptr<int> log_pages_ = std::make_unique<int>(0);  // its address is SQLite's to write to
+    std::uint64_t flushes_ = 0;
+};
+
+}  // namespace causeway

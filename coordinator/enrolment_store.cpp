@@ -1,0 +1,159 @@
+#include "coordinator/enrolment_store.h"
+
+namespace causeway {
+namespace {
+
+const std::string all_columns =
+    "SELECT fingerprint, name, role, public_key, certificate, issued, expires, revoked FROM certificates ";
+
+Result<CertificateRecord> read_certificate(const Statement& row) {
+    CertificateRecord record;
+    TRY_ASSIGN(record.fingerprint, row.digest(0));
+    record.name = row.text(1);
+    record.role = row.text(2);
+    record.public_key = row.blob(3);
+    record.certificate = row.blob(4);
+    record.issued_unix_s = row.integer(5);
+    record.expires_unix_s = row.integer(6);
+    if (!row.is_null(7)) {
+        record.revoked_unix_s = row.integer(7);
+    }
+    return record;
+}
+
+tl::unexpected<Error> refuse(std::string code, std::string message) {
+    return fail(ErrorKind::refused, std::move(code), std::move(message));
+}
+
+}  // namespace
+
+Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix_s) {
+    return database_.transaction([&]() -> Status {
+        TRY_ASSIGN(const auto taken, name_is_taken(token.name, now_unix_s));
+        if (taken) {
+            return refuse("name_taken", "the name " + token.name +
+                                            " is in use in this federation, by a node or an unused token; choose "
+                                            "another, or revoke it first: causeway node revoke " + token.name);
+        }
+        // An unused token that expired makes room for its successor.
+        TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL"));
+        TRY(drop.bind(token.name).run());
+        TRY_ASSIGN(auto write, database_.prepare("INSERT INTO tokens VALUES (?, ?, ?, ?, NULL)"));
+        return write.bind(token.secret_sha256, token.name, token.role, token.expires_unix_s).run();
+    });
+}
+
+Result<bool> EnrolmentStore::name_is_taken(const std::string& name, std::int64_t now_unix_s) {
+    TRY_ASSIGN(auto query, database_.prepare(
+        "SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL "
+        "UNION SELECT 1 FROM tokens WHERE name = ? AND used_by IS NULL AND expires > ?"));
+    return query.bind(name, name, now_unix_s).next();
+}
+
+Result<CertificateRecord> EnrolmentStore::enrol(const EnrolmentRequest& request, const IssueCertificate& issue) {
+    Result<CertificateRecord> answer = fail(ErrorKind::io, "io", "");
+    TRY(database_.transaction([&]() -> Status {
+        answer = enrol_now(request, issue);
+        return answer ? Status{} : fail(answer.error());
+    }));
+    return answer;
+}
+
+Result<CertificateRecord> EnrolmentStore::enrol_now(const EnrolmentRequest& request, const IssueCertificate& issue) {
+    TRY_ASSIGN(auto query,
+               database_.prepare("SELECT name, role, expires, used_by FROM tokens WHERE secret_sha256 = ?"));
+    TRY_ASSIGN(const auto exists, query.bind(request.secret_sha256).next());
+    if (!exists) {
+        return refuse("token_unknown", "no such token: ask the operator for a new one (causeway token new)");
+    }
+    const TokenRecord token{request.secret_sha256, query.text(0), query.text(1), query.integer(2)};
+    if (token.name != request.name) {
+        return refuse("token_name", "the token was made for another name than " + request.name);
+    }
+    if (!query.is_null(3)) {
+        return query.blob(3) == request.public_key
+                   ? repeat_answer(request)
+                   : refuse("token_used", "the token of " + request.name +
+                                              " was used by another node; tokens work once: ask for a new one");
+    }
+    if (token.expires_unix_s <= request.now_unix_s) {
+        return refuse("token_expired", "the token of " + request.name + " has expired: ask for a new one");
+    }
+    TRY_ASSIGN(auto certificate, issue(token, request.public_key));
+    TRY(insert(certificate));
+    TRY_ASSIGN(auto use, database_.prepare("UPDATE tokens SET used_by = ? WHERE secret_sha256 = ?"));
+    TRY(use.bind(request.public_key, request.secret_sha256).run());
+    return certificate;
+}
+
+Result<CertificateRecord> EnrolmentStore::repeat_answer(const EnrolmentRequest& request) {
+    TRY_ASSIGN(auto known, certificate_of_key(request.name, request.public_key));
+    if (!known || known->revoked_unix_s) {
+        return refuse("revoked", "the node " + request.name + " was revoked; it cannot join with this token again");
+    }
+    return *std::move(known);
+}
+
+/// The first certificate issued to that key.
+Result<std::optional<CertificateRecord>> EnrolmentStore::certificate_of_key(const std::string& name,
+                                                                            const Bytes& public_key) {
+    TRY_ASSIGN(auto query,
+               database_.prepare(all_columns + "WHERE name = ? AND public_key = ? ORDER BY issued, fingerprint LIMIT 1"));
+    TRY_ASSIGN(const auto exists, query.bind(name, public_key).next());
+    if (!exists) {
+        return std::optional<CertificateRecord>{};
+    }
+    TRY_ASSIGN(auto record, read_certificate(query));
+    return std::optional(std::move(record));
+}
+
+Status EnrolmentStore::insert(const CertificateRecord& certificate) {
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO certificates VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"));
+    return write.bind(certificate.fingerprint, certificate.name, certificate.role, certificate.public_key,
+                      certificate.certificate, certificate.issued_unix_s, certificate.expires_unix_s)
+        .run();
+}
+
+Status EnrolmentStore::add_certificate(const CertificateRecord& certificate) {
+    return database_.transaction([&] { return insert(certificate); });
+}
+
+Result<CertificateRecord> EnrolmentStore::find_certificate(const Digest& fingerprint) {
+    TRY_ASSIGN(auto query, database_.prepare(all_columns + "WHERE fingerprint = ?"));
+    TRY_ASSIGN(const auto exists, query.bind(fingerprint).next());
+    if (!exists) {
+        return fail(ErrorKind::not_found, "unknown_certificate", "this coordinator issued no such certificate");
+    }
+    return read_certificate(query);
+}
+
+Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s) {
+    return database_.transaction([&]() -> Status {
+        TRY_ASSIGN(auto query, database_.prepare("SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL"));
+        TRY_ASSIGN(const auto exists, query.bind(name).next());
+        if (!exists) {
+            return fail(ErrorKind::not_found, "unknown_node",
+                        "no node of the name " + name + " can be revoked; causeway node list shows those there are");
+        }
+        TRY_ASSIGN(auto write,
+                   database_.prepare("UPDATE certificates SET revoked = ? WHERE name = ? AND revoked IS NULL"));
+        return write.bind(now_unix_s, name).run();
+    });
+}
+
+Result<std::vector<CertificateRecord>> EnrolmentStore::nodes() {
+    TRY_ASSIGN(auto query, database_.prepare(all_columns + "ORDER BY name, issued DESC, fingerprint"));
+    std::vector<CertificateRecord> nodes;
+    for (;;) {
+        TRY_ASSIGN(const auto found, query.next());
+        if (!found) {
+            return nodes;
+        }
+        if (nodes.empty() || nodes.back().name != query.text(1)) {
+            TRY_ASSIGN(auto record, read_certificate(query));
+            nodes.push_back(std::move(record));
+        }
+    }
+}
+
+}  // namespace causeway

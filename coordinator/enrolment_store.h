@@ -1,0 +1,82 @@
+// Who may join and who has: join tokens and issued certificates.
+//
+// A token is kept as the SHA-256 of its secret. Using it and issuing the certificate are one transaction keyed by the
+// requester's public key: a client that lost the answer asks again with the same key and gets the same certificate;
+// with any other key the token is used up. Names are unique: a name belongs to a live token or a live certificate.
+// Thread: the store thread. errors: of coordinator/database.h besides those named.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "coordinator/database.h"
+
+namespace causeway {
+
+struct TokenRecord {
+    Digest secret_sha256;
+    std::string name;
+    std::string role;  // client | host | aggregator | operator
+    std::int64_t expires_unix_s = 0;
+};
+
+struct CertificateRecord {
+    Digest fingerprint;  // SHA-256 of `certificate`
+    std::string name;
+    std::string role;
+    Bytes public_key;    // DER SubjectPublicKeyInfo
+    Bytes certificate;   // DER
+    std::int64_t issued_unix_s = 0;
+    std::int64_t expires_unix_s = 0;
+    std::optional<std::int64_t> revoked_unix_s;
+};
+
+struct EnrolmentRequest {
+    std::string name;
+    Digest secret_sha256;
+    Bytes public_key;
+    std::int64_t now_unix_s = 0;
+};
+
+/// Signs for a token's name and role. Called inside the transaction; its error undoes everything.
+using IssueCertificate = std::function<Result<CertificateRecord>(const TokenRecord& token, const Bytes& public_key)>;
+
+class EnrolmentStore {
+public:
+    /// database: the store's; it must outlive this object.
+    explicit EnrolmentStore(Database& database) : database_(database) {}
+
+    /// errors   refused `name_taken`: a node has that name, or an unused token that has not expired
+    Status add_token(const TokenRecord& token, std::int64_t now_unix_s);
+
+    /// The certificate of the node that holds the token. cost: 1 flush
+    ///
+    /// errors   refused `token_unknown`, `token_name`: made for another name, `token_expired`, `token_used`: by another
+    ///          key, `revoked`: its node was revoked since; and issue's own
+    Result<CertificateRecord> enrol(const EnrolmentRequest& request, const IssueCertificate& issue);
+
+    /// A certificate issued without a token: the coordinator's own, the first operator's, renewals.
+    Status add_certificate(const CertificateRecord& certificate);
+    /// errors   not_found `unknown_certificate`
+    Result<CertificateRecord> find_certificate(const Digest& fingerprint);
+    /// Every certificate of that name is revoked; its connections are the caller's to close.
+    ///
+    /// errors   not_found `unknown_node`: no live certificate has that name
+    Status revoke(const std::string& name, std::int64_t now_unix_s);
+    /// The latest certificate of each name, by name.
+    Result<std::vector<CertificateRecord>> nodes();
+
+private:
+    Result<std::optional<CertificateRecord>> certificate_of_key(const std::string& name, const Bytes& public_key);
+    Result<CertificateRecord> enrol_now(const EnrolmentRequest& request, const IssueCertificate& issue);
+    Result<CertificateRecord> repeat_answer(const EnrolmentRequest& request);
+    Status insert(const CertificateRecord& certificate);
+    Result<bool> name_is_taken(const std::string& name, std::int64_t now_unix_s);
+
+    Database& database_;
+};
+
+}  // namespace causeway

@@ -1,0 +1,109 @@
+#include "coordinator/schema.h"
+
+#include <array>
+
+namespace causeway {
+namespace {
+
+// Times are seconds since 1970, digests 32-byte blobs, details JSON. NULL in a REAL column is NaN.
+constexpr const char* format_1 = R"sql(
+-- One row per name: epoch (how often a coordinator was started on this folder).
+CREATE TABLE meta (key TEXT PRIMARY KEY, value NOT NULL) WITHOUT ROWID;
+INSERT INTO meta VALUES ('epoch', 0);
+
+-- An experiment as last saved. state: queued starting running paused succeeded failed cancelled.
+CREATE TABLE experiments (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    file TEXT NOT NULL,          -- the resolved file, by which a restart goes on
+    state TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    submitted_by TEXT NOT NULL);
+
+-- The decision log: every choice made by time or arrival, in order, before it took effect.
+CREATE TABLE decisions (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT,
+    experiment INTEGER NOT NULL REFERENCES experiments,
+    round INTEGER NOT NULL,
+    kind TEXT NOT NULL,
+    detail TEXT NOT NULL);
+CREATE INDEX decisions_of ON decisions (experiment, round);
+
+-- A committed round names its snapshot and the next round's cohort. Round 0 is the initial model.
+CREATE TABLE commits (
+    experiment INTEGER NOT NULL REFERENCES experiments,
+    round INTEGER NOT NULL,
+    model BLOB NOT NULL,
+    model_bytes INTEGER NOT NULL,
+    next_cohort TEXT NOT NULL,   -- JSON array of names
+    summary TEXT NOT NULL,
+    PRIMARY KEY (experiment, round)) WITHOUT ROWID;
+
+-- Whose update is part of a committed round.
+CREATE TABLE participants (
+    experiment INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    node TEXT NOT NULL,
+    update_digest BLOB NOT NULL,
+    PRIMARY KEY (experiment, round, node),
+    FOREIGN KEY (experiment, round) REFERENCES commits) WITHOUT ROWID;
+
+CREATE TABLE evaluations (
+    experiment INTEGER NOT NULL,
+    round INTEGER NOT NULL,
+    loss REAL, accuracy REAL,
+    examples INTEGER NOT NULL,
+    PRIMARY KEY (experiment, round),
+    FOREIGN KEY (experiment, round) REFERENCES commits) WITHOUT ROWID;
+
+-- Models that stay whatever comes later (exported ones).
+CREATE TABLE pins (model BLOB PRIMARY KEY) WITHOUT ROWID;
+
+-- What each node declared last.
+CREATE TABLE datasets (
+    node TEXT NOT NULL,
+    position INTEGER NOT NULL,
+    name TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    examples INTEGER NOT NULL,
+    shape TEXT NOT NULL,         -- JSON array
+    classes INTEGER NOT NULL,
+    PRIMARY KEY (node, position)) WITHOUT ROWID;
+
+-- Join tokens: never the secret, only its SHA-256. used_by: the public key that it enrolled.
+CREATE TABLE tokens (
+    secret_sha256 BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    expires INTEGER NOT NULL,
+    used_by BLOB) WITHOUT ROWID;
+CREATE INDEX tokens_of ON tokens (name);
+
+-- Certificates issued, renewals too. revoked: when, or NULL.
+CREATE TABLE certificates (
+    fingerprint BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    public_key BLOB NOT NULL,
+    certificate BLOB NOT NULL,   -- DER
+    issued INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    revoked INTEGER) WITHOUT ROWID;
+CREATE INDEX certificates_of ON certificates (name);
+
+-- The audit log: hash = SHA-256(hash of the row before, or 32 zeros, then entry).
+CREATE TABLE audit (
+    sequence INTEGER PRIMARY KEY,
+    entry TEXT NOT NULL,
+    hash BLOB NOT NULL);
+CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
+)sql";
+
+constexpr std::array migrations{format_1};
+
+}  // namespace
+
+std::span<const char* const> store_migrations() { return migrations; }
+
+}  // namespace causeway

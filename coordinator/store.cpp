@@ -1,0 +1,202 @@
+#include "coordinator/store.h"
+
+#include <system_error>
+
+#include "coordinator/schema.h"
+#include "coordinator/store_load.h"
+
+namespace causeway {
+namespace {
+
+Result<std::int64_t> single_integer(Database& database, const std::string& sql) {
+    TRY_ASSIGN(auto query, database.prepare(sql));
+    TRY(query.next());
+    return query.integer(0);
+}
+
+bool is_terminal(std::string_view state) { return state == "succeeded" || state == "failed" || state == "cancelled"; }
+
+Json to_json(const std::vector<std::string>& names) {
+    auto array = Json::array();
+    for (const auto& name : names) {
+        array.push(name);
+    }
+    return array;
+}
+
+}  // namespace
+
+Result<Store> Store::open(const std::filesystem::path& state, StoreOptions options) {
+    const auto path = state / "coordinator.db";
+    TRY_ASSIGN(auto database, Database::open(path, options.database));
+    Store store(std::move(database));
+    TRY(store.migrate(path, options.migrations.empty() ? store_migrations() : options.migrations));
+    TRY(store.raise_epoch());
+    return store;
+}
+
+Status Store::migrate(const std::filesystem::path& path, std::span<const char* const> migrations) {
+    TRY_ASSIGN(const auto format, single_integer(database_, "PRAGMA user_version"));
+    const auto present = static_cast<std::int64_t>(migrations.size());
+    if (format > present) {
+        return fail(ErrorKind::unsupported, "newer_format",
+                    path.string() + " has format " + std::to_string(format) + ", this build knows " +
+                        std::to_string(present) + ": a newer release wrote it; install that release");
+    }
+    if (format > 0 && format < present) {
+        TRY(database_.copy_to(path.string() + ".format-" + std::to_string(format)));
+    }
+    if (format == present) {
+        return {};
+    }
+    return database_.transaction([&]() -> Status {
+        for (auto n = format; n < present; ++n) {
+            TRY(database_.run_script(migrations[static_cast<std::size_t>(n)]));
+        }
+        return database_.run_script("PRAGMA user_version=" + std::to_string(present));
+    });
+}
+
+Status Store::raise_epoch() {
+    TRY(database_.transaction(
+        [&] { return database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'"); }));
+    TRY_ASSIGN(const auto epoch, single_integer(database_, "SELECT value FROM meta WHERE key = 'epoch'"));
+    epoch_ = static_cast<std::uint64_t>(epoch);
+    return {};
+}
+
+Status Store::execute(std::span<const Persist> persists) {
+    if (persists.empty()) {
+        return {};
+    }
+    return database_.transaction([&]() -> Status {
+        for (const auto& persist : persists) {
+            TRY(std::visit([&](const auto& one) { return save(one); }, persist));
+        }
+        return {};
+    });
+}
+
+Status Store::save(const SaveExperiment& experiment) {
+    TRY_ASSIGN(auto query, database_.prepare("SELECT state FROM experiments WHERE id = ?"));
+    TRY_ASSIGN(const auto exists, query.bind(experiment.experiment).next());
+    const auto before = exists ? query.text(0) : std::string();
+    if (is_terminal(before) && before != experiment.state) {
+        return fail(ErrorKind::refused, "terminal_state",
+                    "experiment " + std::to_string(experiment.experiment) + " is " + before +
+                        " for good and cannot become " + experiment.state);
+    }
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO experiments VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) "
+                                             "DO UPDATE SET name = excluded.name, file = excluded.file, "
+                                             "state = excluded.state, reason = excluded.reason, "
+                                             "submitted_by = excluded.submitted_by"));
+    return write.bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
+                      experiment.submitted_by)
+        .run();
+}
+
+Status Store::save(const SaveDecision& decision) {
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO decisions (experiment, round, kind, detail) "
+                                             "VALUES (?, ?, ?, ?)"));
+    return write.bind(decision.experiment, decision.round, decision.kind, decision.detail.dump()).run();
+}
+
+Status Store::save(const SaveCommit& commit) {
+    TRY_ASSIGN(const auto repeated, is_repeated(commit));
+    if (repeated) {
+        return {};
+    }
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)"));
+    TRY(write.bind(commit.experiment, commit.round, commit.model, commit.model_bytes,
+                   to_json(commit.next_cohort).dump(), commit.summary.dump())
+            .run());
+    return save_participants(commit);
+}
+
+Result<bool> Store::is_repeated(const SaveCommit& commit) {
+    TRY_ASSIGN(auto query, database_.prepare("SELECT model FROM commits WHERE experiment = ? AND round = ?"));
+    TRY_ASSIGN(const auto exists, query.bind(commit.experiment, commit.round).next());
+    if (exists) {
+        TRY_ASSIGN(const auto model, query.digest(0));
+        if (model == commit.model) {
+            return true;
+        }
+    }
+    TRY_ASSIGN(auto count, database_.prepare("SELECT COUNT(*) FROM commits WHERE experiment = ?"));
+    TRY(count.bind(commit.experiment).next());
+    if (exists || count.integer(0) != static_cast<std::int64_t>(commit.round)) {
+        return fail(ErrorKind::refused, "commit_conflict",
+                    "round " + std::to_string(commit.round) + " of experiment " + std::to_string(commit.experiment) +
+                        " cannot be committed after " + std::to_string(count.integer(0)) + " commits");
+    }
+    return false;
+}
+
+Status Store::save_participants(const SaveCommit& commit) {
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO participants VALUES (?, ?, ?, ?)"));
+    for (const auto& [node, update] : commit.participants) {
+        TRY(write.bind(commit.experiment, commit.round, node, update).run());
+    }
+    return {};
+}
+
+Status Store::save(const SaveEvaluation& evaluation) {
+    TRY_ASSIGN(auto write, database_.prepare("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?)"));
+    return write.bind(evaluation.experiment, evaluation.round, evaluation.loss, evaluation.accuracy,
+                      evaluation.examples)
+        .run();
+}
+
+Status Store::save(const SaveDeclaration& declaration) {
+    TRY_ASSIGN(auto forget, database_.prepare("DELETE FROM datasets WHERE node = ?"));
+    TRY(forget.bind(declaration.node).run());
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO datasets VALUES (?, ?, ?, ?, ?, ?, ?)"));
+    std::uint32_t position = 0;
+    for (const auto& dataset : declaration.datasets) {
+        auto shape = Json::array();
+        for (const auto dimension : dataset.shape) {
+            shape.push(dimension);
+        }
+        TRY(write.bind(declaration.node, position++, dataset.name, dataset.digest, dataset.examples, shape.dump(),
+                       dataset.classes)
+                .run());
+    }
+    return {};
+}
+
+Result<Recovered> Store::load() {
+    TRY_ASSIGN(auto recovered, load_recovered(database_));
+    recovered.epoch = epoch_;
+    return recovered;
+}
+
+Result<std::set<Digest>> Store::named_models(std::uint32_t keep) {
+    TRY_ASSIGN(auto query, database_.prepare(R"sql(
+        SELECT model FROM commits AS c
+            WHERE round + ? > (SELECT MAX(round) FROM commits WHERE experiment = c.experiment)
+        UNION SELECT model FROM pins
+        UNION SELECT model FROM (
+            SELECT c.model AS model, ROW_NUMBER() OVER (
+                PARTITION BY e.experiment ORDER BY e.accuracy DESC, e.loss ASC, e.round ASC) AS place
+            FROM evaluations AS e JOIN commits AS c USING (experiment, round) WHERE e.accuracy IS NOT NULL)
+            WHERE place = 1)sql"));
+    query.bind(keep);
+    std::set<Digest> models;
+    for (;;) {
+        TRY_ASSIGN(const auto found, query.next());
+        if (!found) {
+            return models;
+        }
+        TRY_ASSIGN(const auto model, query.digest(0));
+        models.insert(model);
+    }
+}
+
+Status Store::pin_model(const Digest& model) {
+    return database_.transaction([&]() -> Status {
+        TRY_ASSIGN(auto write, database_.prepare("INSERT OR IGNORE INTO pins VALUES (?)"));
+        return write.bind(model).run();
+    });
+}
+
+}  // namespace causeway

@@ -1,0 +1,68 @@
+// The coordinator's memory across restarts: experiments, the decision log, commits, enrolment, the audit chain.
+//
+// It executes the persists of one step of the machines in one transaction, so that after a kill at any instruction
+// the folder holds the state after some step, never between two. Snapshots are files (coordinator/snapshots.h) and are
+// durable before the commit that names them. coordinator/schema.cpp documents the tables.
+// Thread: one store thread owns it. All functions: errors of coordinator/database.h.
+#pragma once
+
+#include <filesystem>
+#include <set>
+#include <span>
+
+#include "coordinator/database.h"
+#include "coordinator/recovered.h"
+
+namespace causeway {
+
+struct StoreOptions {
+    DatabaseOptions database;
+    std::span<const char* const> migrations;  // empty: this build's (coordinator/schema.h)
+};
+
+class Store {
+public:
+    /// Opens STATE/coordinator.db (making it when there is none), migrates it and raises the epoch, durably.
+    ///
+    /// errors   unsupported `newer_format`: a newer release wrote it; refused `state_in_use`
+    static Result<Store> open(const std::filesystem::path& state, StoreOptions options = {});
+
+    /// All of it or nothing, durable when it returns. Executing a commit or a status again changes nothing, so a step
+    /// that failed (disk full) may be tried again as it is.
+    ///
+    /// errors   refused `terminal_state`: the experiment is over, its state is final;
+    ///          refused `commit_conflict`: the round is committed with another model, or rounds are missing before it
+    /// cost     1 flush; none for an empty list
+    Status execute(std::span<const Persist> persists);
+
+    /// All that the machines need to go on. cost: reads every commit of every experiment
+    Result<Recovered> load();
+
+    /// The models that must stay: of each experiment the last `keep` commits and the best evaluated one; pinned ones.
+    Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
+    Status pin_model(const Digest& model);
+
+    /// Risen by one at each open.
+    [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
+    [[nodiscard]] std::uint64_t flushes() const { return database_.flushes(); }
+    /// For coordinator/enrolment_store.h and coordinator/audit_store.h, which share the file and the thread.
+    [[nodiscard]] Database& database() { return database_; }
+
+private:
+    explicit Store(Database database) : database_(std::move(database)) {}
+    Status migrate(const std::filesystem::path& path, std::span<const char* const> migrations);
+    Status raise_epoch();
+    Status save(const SaveExperiment& experiment);
+    Status save(const SaveDecision& decision);
+    Status save(const SaveCommit& commit);
+    Status save(const SaveEvaluation& evaluation);
+    Status save(const SaveDeclaration& declaration);
+    Status save_participants(const SaveCommit& commit);
+    /// True when this very commit is there already.
+    Result<bool> is_repeated(const SaveCommit& commit);
+
+    Database database_;
+    std::uint64_t epoch_ = 0;
+};
+
+}  // namespace causeway

@@ -1,0 +1,123 @@
+#include "coordinator/store_load.h"
+
+namespace causeway {
+namespace {
+
+using ById = std::map<ExperimentId, RecoveredExperiment>;
+
+constexpr std::size_t longest_json = 16 << 20;  // our own texts: cohorts of thousands of names
+
+/// Calls `read` for each row of `sql`.
+template <class Read>
+Status each_row(Database& database, const std::string& sql, const Read& read) {
+    TRY_ASSIGN(auto query, database.prepare(sql));
+    for (;;) {
+        TRY_ASSIGN(const auto found, query.next());
+        if (!found) {
+            return {};
+        }
+        TRY(Status(read(query)));
+    }
+}
+
+ExperimentId id_of(const Statement& row, int column) { return static_cast<ExperimentId>(row.integer(column)); }
+std::uint32_t round_of(const Statement& row, int column) { return static_cast<std::uint32_t>(row.integer(column)); }
+
+Status load_experiments(Database& database, ById& experiments) {
+    return each_row(database, "SELECT id, name, file, state, reason, submitted_by FROM experiments",
+                    [&](const Statement& row) -> Status {
+                        const auto id = id_of(row, 0);
+                        experiments[id].saved = {id, row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
+                        return {};
+                    });
+}
+
+Status load_commits(Database& database, ById& experiments) {
+    const auto* sql = "SELECT experiment, round, model, model_bytes, next_cohort, summary FROM commits "
+                      "ORDER BY experiment, round";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        auto& experiment = experiments[id_of(row, 0)];
+        RecoveredRound round;
+        round.round = round_of(row, 1);
+        TRY_ASSIGN(round.model, row.digest(2));
+        round.model_bytes = static_cast<std::uint64_t>(row.integer(3));
+        TRY_ASSIGN(const auto cohort, Json::parse(row.text(4), longest_json));
+        TRY_ASSIGN(round.summary, Json::parse(row.text(5), longest_json));
+        experiment.next_cohort.clear();
+        for (const auto& name : cohort.items()) {
+            experiment.next_cohort.push_back(name.text());
+        }
+        experiment.rounds.push_back(std::move(round));
+        return {};
+    });
+}
+
+Status load_evaluations(Database& database, ById& experiments) {
+    const auto* sql = "SELECT experiment, round, loss, accuracy, examples FROM evaluations";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        auto& rounds = experiments[id_of(row, 0)].rounds;
+        const auto round = round_of(row, 1);
+        if (round >= rounds.size()) {
+            return fail(ErrorKind::corrupt, "database_corrupt", "the database: rounds are missing among the commits");
+        }
+        rounds[round].evaluation = SaveEvaluation{id_of(row, 0), round, row.number(2), row.number(3),
+                                                  static_cast<std::uint64_t>(row.integer(4))};
+        return {};
+    });
+}
+
+Status load_counted(Database& database, ById& experiments) {
+    const auto* sql = "SELECT experiment, node, round, update_digest FROM participants ORDER BY experiment, round";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        TRY_ASSIGN(const auto update, row.digest(3));
+        experiments[id_of(row, 0)].last_counted[row.text(1)] = {round_of(row, 2), update};
+        return {};
+    });
+}
+
+Status load_decisions(Database& database, ById& experiments) {
+    const auto* sql = "SELECT experiment, round, kind, detail FROM decisions AS d WHERE round = (SELECT COUNT(*) "
+                      "FROM commits WHERE experiment = d.experiment) ORDER BY sequence";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_json));
+        const auto id = id_of(row, 0);
+        experiments[id].decisions.push_back({id, round_of(row, 1), row.text(2), std::move(detail)});
+        return {};
+    });
+}
+
+Status load_datasets(Database& database, Recovered& recovered) {
+    const auto* sql = "SELECT node, name, digest, examples, shape, classes FROM datasets ORDER BY node, position";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        DatasetDeclaration dataset;
+        dataset.name = row.text(1);
+        TRY_ASSIGN(dataset.digest, row.digest(2));
+        dataset.examples = static_cast<std::uint64_t>(row.integer(3));
+        TRY_ASSIGN(const auto shape, Json::parse(row.text(4)));
+        for (const auto& dimension : shape.items()) {
+            dataset.shape.push_back(dimension.integer());
+        }
+        dataset.classes = static_cast<std::uint32_t>(row.integer(5));
+        recovered.declared[row.text(0)].push_back(std::move(dataset));
+        return {};
+    });
+}
+
+}  // namespace
+
+Result<Recovered> load_recovered(Database& database) {
+    ById experiments;
+    Recovered recovered;
+    TRY(load_experiments(database, experiments));
+    TRY(load_commits(database, experiments));
+    TRY(load_evaluations(database, experiments));
+    TRY(load_counted(database, experiments));
+    TRY(load_decisions(database, experiments));
+    TRY(load_datasets(database, recovered));
+    for (auto& [id, experiment] : experiments) {
+        recovered.experiments.push_back(std::move(experiment));
+    }
+    return recovered;
+}
+
+}  // namespace causeway
