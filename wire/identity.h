@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <initializer_list>
 #include <string>
 #include <variant>
 #include <vector>
@@ -43,6 +42,8 @@ struct KeyPair {
     Bytes public_key;   // DER SubjectPublicKeyInfo
 };
 KeyPair make_key();
+/// Both halves from the private one. errors: corrupt `bad_private_key`
+Result<KeyPair> key_from_private(ByteView private_key);
 /// ECDSA with SHA-256. errors: corrupt: not a private key
 Result<Bytes> sign(const KeyPair& key, ByteView data);
 [[nodiscard]] bool verify_signature(ByteView public_key, ByteView data, ByteView signature);
@@ -77,6 +78,9 @@ Digest certificate_fingerprint(ByteView certificate);
 /// SHA-256 of the certificate's SubjectPublicKeyInfo: what a join token carries of the CA. errors: corrupt
 Result<Digest> certificate_key_digest(ByteView certificate);
 
+/// The subject's common name: an authority's federation, a node's name. errors: corrupt
+Result<std::string> certificate_common_name(ByteView certificate);
+
 /// Whom to believe: an authority's certificate, or (joining, before one is known) the digest of its public key.
 using Trust = std::variant<Bytes, Digest>;
 
@@ -92,7 +96,7 @@ struct PeerIdentity {
 /// errors   refused, with the codes unknown_ca, self_signed, certificate_expired, certificate_not_yet_valid,
 ///          wrong_role, wrong_federation, bad_certificate
 Result<PeerIdentity> verify_certificate(ByteView certificate, const std::vector<Bytes>& chain, const Trust& trust,
-                                        std::initializer_list<Role> roles, std::string_view federation,
+                                        const std::vector<Role>& roles, std::string_view federation,
                                         std::int64_t now_s);
 
 /// What a node proves itself with.
