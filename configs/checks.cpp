@@ -17,6 +17,7 @@
 #include "data/partition.h"
 #include "model/chain.h"
 #include "model/optimizer.h"
+#include "split/flow.h"
 
 namespace causeway {
 
@@ -116,6 +117,30 @@ const std::vector<JointCheck>& joint_checks() {
 }
 
 }  // namespace
+
+std::vector<std::string> known_flows() {
+    std::vector<std::string> names;
+    for (const auto* flow : flows()) {
+        names.emplace_back(flow->name);
+    }
+    return names;
+}
+
+std::vector<std::string> known_optimizers() {
+    std::vector<std::string> names;
+    for (const auto* kind : optimizer_kinds()) {
+        names.emplace_back(kind->name);
+    }
+    return names;
+}
+
+std::vector<std::string> known_partitions() {
+    std::vector<std::string> names;
+    for (const auto* partitioner : partitioners()) {
+        names.emplace_back(partitioner->kind);
+    }
+    return names;
+}
 
 std::string unknown_name(std::string_view kind, std::string_view wrong, const std::vector<std::string>& known) {
     const auto start = fmt::format("unknown {} \"{}\"", kind, wrong.substr(0, 80));

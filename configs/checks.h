@@ -22,6 +22,11 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_aggregator(const std::string& text);
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);
 
+// Names that the registries of other folders have, in their order.
+[[nodiscard]] std::vector<std::string> known_flows();
+[[nodiscard]] std::vector<std::string> known_optimizers();
+[[nodiscard]] std::vector<std::string> known_partitions();
+
 /// `unknown KIND "WRONG"; did you mean "NEAREST"?` or `...; known: A, B`
 [[nodiscard]] std::string unknown_name(std::string_view kind, std::string_view wrong,
                                        const std::vector<std::string>& known);

@@ -22,7 +22,7 @@ std::vector<Field> experiment_fields() {
         {.path = "experiment.name", .access = MEMBER(experiment.name), .presence = Presence::required,
          .check = check_name, .doc = "What people call it; letters, digits, dots, dashes, underscores.",
          .example = R"("digits-fedavg")"},
-        {.path = "experiment.seed", .access = MEMBER(experiment.seed), .most = 9007199254740992.0,
+        {.path = "experiment.seed", .access = MEMBER(experiment.seed), .most = 9007199254740991.0,
          .doc = "Every random choice follows from it: initial model, batch order, cohorts, partition.",
          .example = "7"},
         {.path = "experiment.rounds", .access = MEMBER(experiment.rounds), .least = 1, .most = max_count,
@@ -48,7 +48,7 @@ std::vector<Field> data_fields() {
                 "one process hands out the data.",
          .example = R"("20%")"},
         {.path = "data.partition.kind", .access = MEMBER(data.partition.kind),
-         .choices = {"iid", "dirichlet", "shards", "quantity"},
+         .choices = known_partitions(),
          .doc = "How `demo` and `simulate` hand the examples to clients.", .example = R"("dirichlet")"},
         {.path = "data.partition.alpha", .access = MEMBER(data.partition.alpha), .least = 1e-3, .most = 1e6,
          .only_with = "data.partition.kind=dirichlet",
@@ -75,7 +75,7 @@ std::vector<Field> model_fields() {
 
 std::vector<Field> train_fields() {
     return {
-        {.path = "train.optimizer.kind", .access = MEMBER(train.optimizer.kind), .choices = {"sgd", "adamw"},
+        {.path = "train.optimizer.kind", .access = MEMBER(train.optimizer.kind), .choices = known_optimizers(),
          .doc = "The clients' optimizer, by PyTorch's definition.", .example = R"("sgd")"},
         {.path = "train.optimizer.learning_rate", .access = MEMBER(train.optimizer.learning_rate), .least = 1e-9,
          .most = 10, .doc = "The step size.", .example = "0.1"},
@@ -115,7 +115,7 @@ std::vector<Field> regime_fields() {
          .doc = "Segments that the chain of layers is cut into.", .example = "1"},
         {.path = "mesh.replicas", .access = MEMBER(mesh.replicas), .choices = {"cohort"},
          .doc = "Who holds a replica of each stage: every member of the round's cohort.", .example = R"("cohort")"},
-        {.path = "flow.kind", .access = MEMBER(flow.kind), .choices = {"local-epochs"},
+        {.path = "flow.kind", .access = MEMBER(flow.kind), .choices = known_flows(),
          .doc = "How batches move along the stages.", .example = R"("local-epochs")"},
     };
 }

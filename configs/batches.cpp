@@ -1,0 +1,63 @@
+// Positions of an epoch's order become rows of features and labels. One gather per batch, no other copy.
+#include "configs/batches.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "common/assert.h"
+
+namespace causeway {
+namespace {
+
+void widen(const std::vector<std::uint32_t>& from, std::span<std::int64_t> to) { std::ranges::copy(from, to.begin()); }
+
+}  // namespace
+
+TrainingBatches::TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks)
+    : dataset_(dataset), batch_(batch), key_(key), hooks_(std::move(hooks)) {}
+
+Status TrainingBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
+    if (!order_ || key_.epoch != place.epoch) {
+        key_.epoch = place.epoch;
+        order_.emplace(dataset_.size(), batch_, key_);
+    }
+    const std::size_t size = batch_ == 0 ? dataset_.size() : batch_;
+    const auto indices = (*order_)[place.first / size].subspan(place.first % size, place.rows);
+    labels_.resize(place.rows);
+    gather(dataset_, indices, features, labels_);
+    widen(labels_, labels);
+    return {};
+}
+
+void TrainingBatches::progress(std::uint64_t step, std::uint64_t steps, double loss) {
+    if (hooks_.progress) {
+        hooks_.progress(step, steps, loss);
+    }
+}
+
+bool TrainingBatches::stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
+
+Status EvaluationBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
+    std::vector<std::uint32_t> indices(place.rows);
+    std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(place.first));
+    labels_.resize(place.rows);
+    gather(dataset_, indices, features, labels_);
+    widen(labels_, labels);
+    return {};
+}
+
+Status check_dataset_fits(const Dataset& dataset, const Chain& chain) {
+    if (dataset.size() == 0) {
+        return fail(ErrorKind::invalid, "no_examples", fmt::format("dataset \"{}\" has no examples", dataset.name));
+    }
+    if (dataset.shape != chain.input_shape()) {
+        return fail(ErrorKind::invalid, "shape_mismatch",
+                    fmt::format("dataset \"{}\" has examples of shape {}, the model takes {}; set data.shape",
+                                dataset.name, to_string(dataset.shape), to_string(chain.input_shape())));
+    }
+    return require_labels_below(dataset, static_cast<std::uint32_t>(chain.classes()));
+}
+
+}  // namespace causeway

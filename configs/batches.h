@@ -1,0 +1,59 @@
+// A dataset as the trainer asks for it: in a node's own shuffled order to train, in its stored order to evaluate.
+//
+// model/ knows no datasets and data/ no trainer; configs/ may know both, so the bridge is here, where coordinator and
+// client both reach it. Thread: the trainer's.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "data/batch_order.h"
+#include "data/dataset.h"
+#include "model/trainer.h"
+
+namespace causeway {
+
+struct TrainingHooks {
+    std::function<void(std::uint64_t step, std::uint64_t steps, double loss)> progress;  // may be empty
+    std::function<bool()> stop_requested;                                                // may be empty
+};
+
+/// Batches of a round in the order of data/batch_order.h. The dataset must outlive it.
+class TrainingBatches : public TrainerIo {
+public:
+    /// key  of the round; its epoch is filled in from what the trainer asks
+    TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks = {});
+
+    [[nodiscard]] std::uint64_t examples() const override { return dataset_.size(); }
+    Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) override;
+    void progress(std::uint64_t step, std::uint64_t steps, double loss) override;
+    [[nodiscard]] bool stop_requested() const override;
+
+private:
+    const Dataset& dataset_;
+    std::size_t batch_;
+    BatchKey key_;
+    TrainingHooks hooks_;
+    std::optional<EpochBatches> order_;  // of key_.epoch
+    std::vector<std::uint32_t> labels_;
+};
+
+/// Examples as they are stored, for Trainer::evaluate. The dataset must outlive it.
+class EvaluationBatches : public TrainerIo {
+public:
+    explicit EvaluationBatches(const Dataset& dataset) : dataset_(dataset) {}
+
+    [[nodiscard]] std::uint64_t examples() const override { return dataset_.size(); }
+    Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) override;
+
+private:
+    const Dataset& dataset_;
+    std::vector<std::uint32_t> labels_;
+};
+
+/// Whether this dataset can train or evaluate this chain: shape of an example, labels below the outputs.
+///
+/// errors  invalid `shape_mismatch`, `no_labels`, `label_out_of_range`, `no_examples`
+[[nodiscard]] Status check_dataset_fits(const Dataset& dataset, const Chain& chain);
+
+}  // namespace causeway

@@ -1,0 +1,68 @@
+// From fields to the texts of an assignment; every text is made by the folder that will read it.
+#include "configs/workload.h"
+
+#include "model/optimizer.h"
+#include "split/flow.h"
+
+namespace causeway {
+
+namespace {
+
+Error bad_layers(const std::vector<LayerError>& errors) {
+    std::string message = "the model is wrong";
+    for (const auto& error : errors) {
+        message += "; " + error.message;
+    }
+    return {ErrorKind::invalid, "bad_configuration", message};
+}
+
+}  // namespace
+
+DataOptions data_options_of(const Experiment& experiment) {
+    DataOptions options{experiment.data.label, experiment.data.shape, std::nullopt};
+    if (const auto scale = parse_scale(experiment.data.scale)) {
+        options.scale = *scale;  // "none" is no scale
+    }
+    return options;
+}
+
+PartitionSpec partition_of(const Experiment& experiment) {
+    const auto& options = experiment.data.partition;
+    PartitionSpec spec{options.kind, {}};
+    if (options.kind == "dirichlet") {
+        spec.parameters = {{"alpha", options.alpha}};
+    } else if (options.kind == "shards") {
+        spec.parameters = {{"labels", options.labels}};
+    } else if (options.kind == "quantity") {
+        spec.parameters = {{"power", options.power}};
+    }
+    return spec;
+}
+
+Result<Chain> chain_of(const Experiment& experiment) {
+    auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    if (!chain) {
+        return fail(bad_layers(chain.error()));
+    }
+    return std::move(*chain);
+}
+
+Result<WorkTexts> work_texts(const Experiment& experiment) {
+    TRY_ASSIGN(const auto chain, chain_of(experiment));
+    TRY_ASSIGN(const auto optimizer, parse_optimizer(experiment.train.optimizer.text()));
+    const FlowInput input{.chain = chain, .cell = whole_chain(chain), .stages = experiment.mesh.stages};
+    TRY_ASSIGN(const auto program, compile_flow(experiment.flow.kind, input));
+    WorkTexts texts;
+    texts.dataset = experiment.data.dataset;
+    texts.data_options = to_text(data_options_of(experiment));
+    texts.architecture = chain.architecture();
+    texts.program = to_text(program);
+    texts.optimizer = to_text(optimizer);
+    texts.optimizer_state = experiment.train.optimizer_state;
+    texts.uplink = experiment.codec.uplink;
+    texts.batch = experiment.train.batch;
+    texts.local_epochs = experiment.train.local_epochs;
+    return texts;
+}
+
+}  // namespace causeway
