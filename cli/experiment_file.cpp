@@ -24,7 +24,7 @@ bool is_name(std::string_view text) {
                std::string_view::npos;
 }
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
     std::error_code ignored;
     return fs::exists(path, ignored);
 }
@@ -39,7 +39,7 @@ std::vector<fs::path> installed_places(const std::string& name) {
 
 Result<ExperimentText> load_experiment_text(const std::string& file_or_example) {
     const fs::path path = file_or_example;
-    if (exists(path)) {
+    if (is_there(path)) {
         TRY_ASSIGN(const auto bytes, read_file(path, max_experiment_bytes));
         return ExperimentText{std::string(as_text(bytes)), file_or_example};
     }
@@ -69,7 +69,7 @@ Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments
                         fmt::format("--data {}: write NAME=PATH, as in --data digits=part-1.csv.gz", argument));
         }
         const fs::path path = argument.substr(at + 1);
-        if (!exists(path)) {
+        if (!is_there(path)) {
             return fail(ErrorKind::not_found, "no_such_file",
                         fmt::format("--data {}: no such file or folder: {}", argument, path.string()));
         }
@@ -85,7 +85,7 @@ Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
         return known->second;
     }
     for (const auto& place : installed_places(name)) {
-        if (exists(place)) {
+        if (is_there(place)) {
             return fs::weakly_canonical(place);
         }
     }
@@ -93,6 +93,10 @@ Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
                 fmt::format("dataset \"{0}\" is not on this machine; say where it lies with --data {0}=PATH{1}", name,
                             name == "digits" ? ", or run ./quickstart, which fetches it" : ""));
 }
+
+std::string demo_client_name(std::uint32_t index) { return fmt::format("client-{}", index + 1); }
+
+void require_all(Experiment& experiment, std::uint32_t clients) { experiment.sync.min_clients = clients; }
 
 fs::path own_path() {
     std::error_code ignored;

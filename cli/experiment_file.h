@@ -1,6 +1,7 @@
 // Where experiment files and datasets come from: a path, an example's name, or a set that lies beside the binary.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <string>
@@ -28,6 +29,13 @@ using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name
 [[nodiscard]] Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments);
 /// The path of a dataset by name: from the arguments, else one that lies with the installation (`digits`).
 [[nodiscard]] Result<std::filesystem::path> find_dataset(const std::string& name, const DataPaths& given);
+// demo and simulate give the same nodes the same names and parts, so that they reach the same digest.
+
+/// "client-1" for 0.
+[[nodiscard]] std::string demo_client_name(std::uint32_t index);
+/// Every client must be there before a round is drawn.
+void require_all(Experiment& experiment, std::uint32_t clients);
+
 /// This executable's own path.
 [[nodiscard]] std::filesystem::path own_path();
 

@@ -52,10 +52,10 @@ Status check_dataset_fits(const Dataset& dataset, const Chain& chain) {
     if (dataset.size() == 0) {
         return fail(ErrorKind::invalid, "no_examples", fmt::format("dataset \"{}\" has no examples", dataset.name));
     }
-    if (dataset.shape != chain.input_shape()) {
+    if (dataset.shape != chain.input()) {
         return fail(ErrorKind::invalid, "shape_mismatch",
                     fmt::format("dataset \"{}\" has examples of shape {}, the model takes {}; set data.shape",
-                                dataset.name, to_string(dataset.shape), to_string(chain.input_shape())));
+                                dataset.name, to_string(dataset.shape), to_string(chain.input())));
     }
     return require_labels_below(dataset, static_cast<std::uint32_t>(chain.classes()));
 }

@@ -1,0 +1,128 @@
+// `causeway simulate`: the whole federation on a virtual clock, with the real machines, model, data and sums.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/live_view.h"
+#include "common/file.h"
+#include "common/random.h"
+#include "common/text.h"
+#include "configs/canonical.h"
+#include "configs/workload.h"
+#include "data/reader.h"
+#include "simulation/real_work.h"
+#include "simulation/world.h"
+
+namespace causeway::cli {
+namespace {
+
+using namespace simulation;
+
+constexpr Duration longest_round = std::chrono::hours(2);  // virtual; the machines' own deadlines come first
+
+/// The federation's people: one coordinator's work and one per client.
+struct Cast {
+    std::unique_ptr<RealCoordinatorWork> coordinator;
+    std::vector<std::unique_ptr<RealClientWork>> clients;
+};
+
+Result<Dataset> applied(Dataset dataset, const DataOptions& options) {
+    if (!options.shape.empty()) {
+        TRY(reshape(dataset, options.shape));
+    }
+    if (options.scale) {
+        TRY(apply_scale(dataset, *options.scale));
+    }
+    return dataset;
+}
+
+/// Divides the dataset exactly as the demo does: same seed, same partition, same names.
+Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std::uint32_t clients) {
+    const auto options = data_options_of(experiment);
+    TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, paths));
+    TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
+    raw.name = experiment.data.dataset;
+    TRY_ASSIGN(const auto division, divide(raw, experiment.data.holdout, partition_of(experiment), clients,
+                                           experiment.experiment.seed));
+    TRY_ASSIGN(auto device, Device::open("auto"));
+    const auto trainer = std::make_shared<Trainer>(std::move(device));
+    Cast cast;
+    std::optional<Dataset> held_out;
+    if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
+        TRY_ASSIGN(held_out, applied(subset(raw, division.held_out), options));
+    }
+    cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
+    for (std::uint32_t i = 0; i < clients; ++i) {
+        cast.clients.push_back(std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
+    }
+    return cast;
+}
+
+WorldOptions make_world(const Cast& cast, std::uint64_t seed) {
+    WorldOptions options;
+    options.coordinator.federation = "simulated";
+    options.work = cast.coordinator.get();
+    RandomStream random({.seed = seed, .purpose = "links"});
+    for (std::uint32_t i = 0; i < cast.clients.size(); ++i) {
+        ClientSetup client;
+        client.name = demo_client_name(i);
+        client.work = cast.clients[i].get();
+        client.datasets = {cast.clients[i]->declaration()};
+        client.link.delay = std::chrono::milliseconds(1 + random.below(20));
+        options.clients.push_back(std::move(client));
+    }
+    return options;
+}
+
+/// Feeds the view as the rounds come; returns the `done` event, or null when virtual time ran out.
+Json play(World& world, LiveView& view, const Experiment& experiment) {
+    std::size_t shown = 0;
+    Json done;
+    const auto step = [&] {
+        const auto events = world.events();
+        for (; shown < events.size(); ++shown) {
+            view.event(events[shown]);
+            done = events[shown]["event"].text() == "done" ? events[shown] : done;
+        }
+        return !done.is_null();
+    };
+    (void)world.run_until(step, longest_round * (experiment.experiment.rounds + 1));
+    return done;
+}
+
+Status write_model(const SimulateOptions& options, Cast& cast, const Json& done) {
+    if (options.out.empty()) {
+        return {};
+    }
+    TRY_ASSIGN(const auto digest, digest_from_hex(done["model_sha256"].text()));
+    TRY_ASSIGN(const auto bytes, cast.coordinator->read_model(digest));
+    return write_file_durably(options.out, bytes);
+}
+
+Result<int> simulate(const SimulateOptions& options, Output output) {
+    TRY_ASSIGN(auto experiment, load_experiment(options.file, options.set));
+    require_all(experiment, options.clients);
+    TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
+    TRY_ASSIGN(auto cast, make_cast(experiment, paths, options.clients));
+    World world(make_world(cast, options.seed));
+    world.start();
+    world.submit(canonical_toml(experiment));
+    LiveView view(output);
+    const auto done = play(world, view, experiment);
+    if (done.is_null()) {
+        return fail(ErrorKind::timed_out, "no_end", "the simulated experiment did not end; this is a bug");
+    }
+    TRY(write_model(options, cast, done));
+    output.line(fmt::format("model {}  SHA-256 {}", options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
+                            done["model_sha256"].text()));
+    return done["state"].text() == "succeeded" ? exit_done : exit_failed;
+}
+
+}  // namespace
+
+int run_simulate(const SimulateOptions& options, Output output) {
+    const auto code = simulate(options, output);
+    return code ? *code : output.error(code.error());
+}
+
+}  // namespace causeway::cli

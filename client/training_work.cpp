@@ -1,0 +1,125 @@
+// The texts of an assignment become a training job; its result becomes an update.
+#include "client/training_work.h"
+
+#include <fmt/format.h>
+
+#include "common/random.h"
+#include "compression/update_format.h"
+#include "model/checkpoint.h"
+
+namespace causeway::node {
+namespace {
+
+constexpr std::string_view optimizer_section = "optimizer";
+
+/// An assignment's texts, parsed.
+struct Work {
+    Chain chain;
+    Program program;
+    OptimizerSpec optimizer;
+    Codec uplink;
+};
+
+Result<Work> parse(const Assign& assign) {
+    TRY_ASSIGN(auto chain, Chain::from_architecture(assign.architecture));
+    TRY_ASSIGN(auto program, parse_program(assign.program));
+    TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
+    TRY_ASSIGN(auto uplink, parse_codec(assign.uplink));
+    TRY(check_runnable(program, chain));
+    if (assign.optimizer_state != "reset" && assign.optimizer_state != "keep") {
+        return fail(ErrorKind::unsupported, "optimizer_state_unsupported",
+                    fmt::format("optimizer_state \"{}\": this node knows reset and keep", assign.optimizer_state));
+    }
+    return Work{std::move(chain), std::move(program), std::move(optimizer), std::move(uplink)};
+}
+
+Bytes encode_optimizer(const OptimizerState& state) {
+    ByteWriter writer;
+    writer.put(static_cast<std::uint32_t>(state.steps.size()));
+    writer.put(static_cast<std::uint32_t>(state.moments.size()));
+    writer.put_bytes(std::as_bytes(std::span(state.steps)));
+    for (const auto& moment : state.moments) {
+        writer.put_bytes(std::as_bytes(std::span(moment)));
+    }
+    return writer.take();
+}
+
+/// errors  corrupt: not what encode_optimizer writes for this optimizer and chain
+Result<OptimizerState> decode_optimizer(ByteView bytes, const Work& work) {
+    auto state = OptimizerState::fresh(work.optimizer, work.chain.layer_count(), work.chain.parameter_count());
+    ByteReader reader(bytes);
+    TRY_ASSIGN(const auto layers, reader.get<std::uint32_t>());
+    TRY_ASSIGN(const auto moments, reader.get<std::uint32_t>());
+    if (layers != state.steps.size() || moments != state.moments.size()) {
+        return fail(ErrorKind::corrupt, "bad_optimizer_state", "the kept optimizer state is of another optimizer or model");
+    }
+    const auto fill = [&reader](auto& values) -> Status {
+        const auto target = std::as_writable_bytes(std::span(values));
+        TRY_ASSIGN(const auto raw, reader.get_bytes(target.size()));
+        std::ranges::copy(raw, target.begin());
+        return {};
+    };
+    TRY(fill(state.steps));
+    for (auto& moment : state.moments) {
+        TRY(fill(moment));
+    }
+    return state;
+}
+
+Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const std::function<Duration()>& clock) {
+    TRY_ASSIGN(auto start, from_safetensors(work.chain, input.model));
+    TrainJob job{.program = work.program, .chain = work.chain, .start = std::move(start), .optimizer = work.optimizer};
+    job.batch = input.assign.batch;
+    job.local_epochs = input.assign.local_epochs;
+    job.clock = clock;
+    const auto kept = input.base.find(std::string(optimizer_section));
+    if (input.assign.optimizer_state == "keep" && kept != input.base.end()) {
+        TRY_ASSIGN(job.optimizer_state, decode_optimizer(kept->second, work));
+    }
+    return job;
+}
+
+/// All trainable values and buffers travel; frozen ones never change.
+Bytes encode(const Work& work, const ModelState& end) {
+    const auto& table = work.chain.table();
+    const ArenaRanges wanted{RangeSet::all(table.arena_size(ArenaKind::trainable)),
+                             RangeSet::all(table.arena_size(ArenaKind::buffers)), RangeSet{}};
+    const ArenaValues arenas{end.trainable.values, end.buffers.values, end.frozen.values};
+    return encode_update(work.uplink, make_update(table, wanted, arenas));
+}
+
+}  // namespace
+
+Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& input, const TrainingHooks& hooks,
+                                        const std::function<Duration()>& clock) {
+    TRY_ASSIGN(const auto work, parse(input.assign));
+    TRY(check_dataset_fits(input.dataset, work.chain));
+    TRY_ASSIGN(const auto job, make_job(work, input, clock));
+    const BatchKey key{.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
+    TrainingBatches batches(input.dataset, input.assign.batch, key, hooks);
+    const auto begin = clock ? clock() : Duration{};
+    TRY_ASSIGN(const auto result, trainer.train(job, batches));
+    TrainingOutput output;
+    output.update = encode(work, result.end);
+    if (input.assign.optimizer_state == "keep") {
+        output.sections[std::string(optimizer_section)] = encode_optimizer(result.optimizer_state);
+    }
+    output.held = {.experiment = input.assign.lease.experiment,
+                   .round = input.assign.lease.round,
+                   .digest = sha256(output.update),
+                   .bytes = output.update.size(),
+                   .weight = static_cast<std::int64_t>(input.dataset.size()),
+                   .metrics = {.loss = result.loss,
+                               .examples = result.examples,
+                               .train_seconds = clock ? seconds(clock() - begin) : 0},
+                   .start_model = input.assign.model};
+    return output;
+}
+
+Status check_assignment(const Assign& assign) {
+    TRY(parse(assign));
+    TRY(parse_data_options(assign.data_options));
+    return {};
+}
+
+}  // namespace causeway::node

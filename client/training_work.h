@@ -1,0 +1,39 @@
+// One assignment's work: model and examples in, the encoded update and the state that goes with it out.
+//
+// The node and the simulator both call this; it touches no file, socket or clock. Thread: the trainer's.
+#pragma once
+
+#include <string>
+
+#include "client/state_folder.h"
+#include "configs/batches.h"
+
+namespace causeway::node {
+
+struct TrainingInput {
+    const Assign& assign;
+    std::string node;            // its name: the key of its random choices
+    ByteView model;              // the start model's safetensors
+    const Dataset& dataset;
+    const StateSections& base;   // of the experiment, from the state folder
+};
+
+struct TrainingOutput {
+    HeldUpdate held;
+    StateSections sections;
+    Bytes update;  // encoded; its SHA-256 is held.digest
+};
+
+/// Trains and encodes. `clock` gives the seconds of the metrics; empty: they stay 0.
+///
+/// errors   invalid: a text of the assignment is wrong, or the dataset does not fit; unsupported: an instruction, codec
+///          or optimizer rule that this build lacks; refused `stopped`; corrupt: the model's bytes
+Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& input, const TrainingHooks& hooks,
+                                        const std::function<Duration()>& clock);
+
+/// Whether this build could do the work, without doing it: what a node answers before it fetches the model.
+///
+/// errors   as train_assignment's invalid and unsupported, but for those about the examples
+Status check_assignment(const Assign& assign);
+
+}  // namespace causeway::node

@@ -1,0 +1,41 @@
+// Parsing once, then the calls into model/ and aggregation/.
+#include "coordinator/experiment_work.h"
+
+#include "configs/reader.h"
+#include "configs/workload.h"
+#include "coordinator/limits.h"
+#include "model/checkpoint.h"
+#include "model/initialise.h"
+
+namespace causeway {
+
+Result<ExperimentSetup> read_setup(const SaveExperiment& saved) {
+    TRY_ASSIGN(auto experiment, read_experiment_or_fail(saved.file, saved.name));
+    TRY_ASSIGN(auto chain, chain_of(experiment));
+    // No round has more members than there can be sessions; the bound on values is far above any model's even so.
+    const CohortFacts facts{.cohort = limits::sessions, .quorum = experiment.sync.quorum.of(limits::sessions)};
+    TRY_ASSIGN(auto codec, parse_codec(experiment.codec.uplink));
+    TRY_ASSIGN(auto aggregator, parse_aggregator(experiment.sync.aggregator, facts));
+    RoundRules rules{.codec = std::move(codec), .aggregator = std::move(aggregator), .cohort = limits::sessions};
+    return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules)};
+}
+
+Bytes make_first_model(const ExperimentSetup& setup) {
+    return to_safetensors(setup.chain, initial_model(setup.chain, setup.experiment.experiment.seed));
+}
+
+Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,
+                                                           ByteView model) {
+    TRY_ASSIGN(auto start, from_safetensors(setup.chain, model));
+    return std::make_shared<const RoundInput>(setup.chain, setup.rules, job.round, std::move(start), job.start_model);
+}
+
+Result<Evaluation> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
+                                  const Dataset& held_out) {
+    TRY(check_dataset_fits(held_out, setup.chain));
+    TRY_ASSIGN(const auto state, from_safetensors(setup.chain, model));
+    EvaluationBatches batches(held_out);
+    return trainer.evaluate(setup.chain, state, batches);
+}
+
+}  // namespace causeway

@@ -1,0 +1,37 @@
+// What the coordinator computes for an experiment besides sums: its first model and the evaluation of later ones.
+//
+// The daemon and the simulator both call this; it touches no file, socket or clock. Thread: the trainer's for evaluate.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "configs/batches.h"
+#include "configs/experiment.h"
+#include "coordinator/effects.h"
+#include "coordinator/round_work.h"
+
+namespace causeway {
+
+/// An experiment's file, parsed into what the jobs need.
+struct ExperimentSetup {
+    Experiment experiment;
+    Chain chain;
+    RoundRules rules;
+};
+
+/// From the canonical text that the store keeps. errors: invalid: a file of another version
+Result<ExperimentSetup> read_setup(const SaveExperiment& saved);
+
+/// The first model as canonical safetensors bytes: from the seed alone.
+[[nodiscard]] Bytes make_first_model(const ExperimentSetup& setup);
+
+/// The input of a round: what its members start from. errors: corrupt: not this experiment's model
+Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,
+                                                           ByteView model);
+
+/// errors   invalid: the held-out set does not fit the model; corrupt: the model's bytes
+Result<Evaluation> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
+                                  const Dataset& held_out);
+
+}  // namespace causeway

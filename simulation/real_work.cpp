@@ -1,0 +1,185 @@
+// Memory instead of files, calls instead of threads; every computation is the daemons' own function.
+#include "simulation/real_work.h"
+
+#include <algorithm>
+
+namespace causeway::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A plausible machine: a commit of 1 ms, an update checked and added in 1 ms, 20 us of training an example.
+constexpr Duration coordinator_job = 1ms;
+constexpr Duration training_per_example = 20us;
+
+JobFailed failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {
+    return {.experiment = experiment, .round = round, .job = std::move(job), .error = std::move(error)};
+}
+
+Refused as_refused(const AbsorbUpdate& job, Refusal refusal) {
+    return {.update = job.update.digest,
+            .code = std::move(refusal.code),
+            .message = std::move(refusal.message),
+            .tensor = std::move(refusal.tensor),
+            .index = refusal.index};
+}
+
+/// The stored values with an assignment's shape and scale, as read_dataset applies them.
+Result<Dataset> with_options(Dataset dataset, std::string_view text) {
+    TRY_ASSIGN(const auto options, parse_data_options(text));
+    if (!options.shape.empty()) {
+        TRY(reshape(dataset, options.shape));
+    }
+    if (options.scale) {
+        TRY(apply_scale(dataset, *options.scale));
+    }
+    return dataset;
+}
+
+}  // namespace
+
+void RealCoordinatorWork::open_round(const OpenRound& job) {
+    const auto setup = setups_.find(job.experiment);
+    const auto model = snapshots_.find(job.start_model);
+    ASSERT(setup != setups_.end() && model != snapshots_.end());
+    const auto input = make_round_input(setup->second, job, model->second);
+    ASSERT(input.has_value());
+    ASSERT(rounds_[job.experiment].open_round(*input).has_value());
+}
+
+void RealCoordinatorWork::release(const ReleaseExperiment& job) { rounds_.erase(job.experiment); }
+
+Duration RealCoordinatorWork::time_of(const Job&) { return coordinator_job; }
+
+CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const SaveExperiment& experiment) {
+    auto setup = read_setup(experiment);
+    if (!setup) {
+        return failed(job.experiment, 0, "make_model", setup.error());
+    }
+    auto file = make_first_model(*setup);
+    const ModelMade made{.experiment = job.experiment, .model = sha256(file), .bytes = file.size()};
+    setups_.insert_or_assign(job.experiment, *std::move(setup));
+    snapshots_[made.model] = std::move(file);
+    return made;
+}
+
+UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView update) {
+    UpdateAbsorbed absorbed{.experiment = job.experiment,
+                            .round = job.round,
+                            .attempt = job.attempt,
+                            .node = job.node,
+                            .update = job.update.digest};
+    if (auto refusal = rounds_[job.experiment].absorb(job.node, job.update, update)) {
+        absorbed.refusal = as_refused(job, *std::move(refusal));
+    }
+    return absorbed;
+}
+
+CoordinatorEvent RealCoordinatorWork::finish_round(const FinishRound& job) {
+    const auto finished = rounds_[job.experiment].finish();
+    if (!finished) {
+        return failed(job.experiment, job.round, "finish_round", finished.error());
+    }
+    const auto& round = **finished;
+    snapshots_[round.digest] = round.file;
+    return SnapshotWritten{.experiment = job.experiment,
+                           .round = job.round,
+                           .model = round.digest,
+                           .bytes = round.file.size(),
+                           .update_norm = round.update_norm};
+}
+
+CoordinatorEvent RealCoordinatorWork::evaluate(const EvaluateModel& job) {
+    if (!held_out_) {
+        return failed(job.experiment, job.round, "evaluate",
+                      {ErrorKind::not_found, "no_holdout", "the coordinator holds no examples to evaluate with"});
+    }
+    const auto& setup = setups_.at(job.experiment);
+    const auto evaluation = evaluate_model(*trainer_, setup, snapshots_.at(job.model), *held_out_);
+    if (!evaluation) {
+        return failed(job.experiment, job.round, "evaluate", evaluation.error());
+    }
+    return ModelEvaluated{.experiment = job.experiment,
+                          .round = job.round,
+                          .loss = evaluation->loss,
+                          .accuracy = evaluation->accuracy,
+                          .examples = evaluation->examples};
+}
+
+Result<Bytes> RealCoordinatorWork::read_model(const Digest& model) {
+    const auto known = snapshots_.find(model);
+    if (known == snapshots_.end()) {
+        return fail(ErrorKind::not_found, "not_found", "no model " + model.short_hex());
+    }
+    return known->second;
+}
+
+void RealCoordinatorWork::crash() { rounds_.clear(); }
+
+Duration RealClientWork::time_to_train(const Assign& assign) {
+    return training_per_example * static_cast<std::int64_t>(part_.size() * std::max(1u, assign.local_epochs));
+}
+
+node::Trained RealClientWork::train(const Assign& assign) {
+    node::Trained trained{.lease = assign.lease};
+    const auto work = [&]() -> Result<node::TrainingOutput> {
+        TRY_ASSIGN(const auto dataset, with_options(part_, assign.data_options));
+        const node::TrainingInput input{.assign = assign,
+                                        .node = name_,
+                                        .model = models_.at(assign.model),
+                                        .dataset = dataset,
+                                        .base = bases_[assign.lease.experiment]};
+        return node::train_assignment(*trainer_, input, {}, {});
+    };
+    auto output = work();
+    if (!output) {
+        trained.error = output.error();
+        return trained;
+    }
+    trained.update = output->held;
+    pending_[assign.lease.experiment] = *std::move(output);
+    return trained;
+}
+
+Result<Bytes> RealClientWork::read_update(const Digest& update) {
+    for (const auto& [experiment, output] : pending_) {
+        if (output.held.digest == update) {
+            return output.update;
+        }
+    }
+    return fail(ErrorKind::not_found, "not_found", "no update " + update.short_hex());
+}
+
+void RealClientWork::resolve(const node::ResolvePending& what) {
+    const auto known = pending_.find(what.update.experiment);
+    if (known == pending_.end() || known->second.held.digest != what.update.digest) {
+        return;
+    }
+    if (what.counted) {
+        bases_[known->first] = std::move(known->second.sections);
+    }
+    pending_.erase(known);
+}
+
+void RealClientWork::forget(const node::ForgetExperiment& what) {
+    pending_.erase(what.experiment);
+    bases_.erase(what.experiment);
+}
+
+std::vector<HeldUpdate> RealClientWork::held() {
+    std::vector<HeldUpdate> all;
+    for (const auto& [experiment, output] : pending_) {
+        all.push_back(output.held);
+    }
+    return all;
+}
+
+DatasetDeclaration RealClientWork::declaration() const {
+    return {.name = part_.name,
+            .digest = dataset_digest(part_),
+            .examples = part_.size(),
+            .shape = part_.shape,
+            .classes = part_.classes};
+}
+
+}  // namespace causeway::simulation

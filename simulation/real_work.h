@@ -1,0 +1,69 @@
+// The real computing behind the virtual world: the same model, data, trainer and sums as the daemon's, in memory.
+//
+// `causeway simulate` uses it; its final digest is the one that real processes reach with the same file and data.
+// Virtual times are a simple cost model, so that a run does not depend on how fast this machine is.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "client/training_work.h"
+#include "coordinator/experiment_work.h"
+#include "simulation/work.h"
+
+namespace causeway::simulation {
+
+class RealCoordinatorWork : public CoordinatorWork {
+public:
+    /// The trainer is shared with the clients' work: one thread, one device.
+    RealCoordinatorWork(std::shared_ptr<Trainer> trainer, std::optional<Dataset> held_out)
+        : trainer_(std::move(trainer)), held_out_(std::move(held_out)) {}
+
+    void open_round(const OpenRound& job) override;
+    void release(const ReleaseExperiment& job) override;
+    Duration time_of(const Job& job) override;
+    CoordinatorEvent make_model(const MakeModel& job, const SaveExperiment& experiment) override;
+    UpdateAbsorbed absorb(const AbsorbUpdate& job, ByteView update) override;
+    CoordinatorEvent finish_round(const FinishRound& job) override;
+    CoordinatorEvent evaluate(const EvaluateModel& job) override;
+    Result<Bytes> read_model(const Digest& model) override;
+    void crash() override;
+
+private:
+    std::shared_ptr<Trainer> trainer_;
+    std::optional<Dataset> held_out_;
+    std::map<ExperimentId, ExperimentSetup> setups_;  // from the store's text: survives a crash
+    std::map<ExperimentId, RoundWork> rounds_;        // sums: lost in a crash
+    std::map<Digest, Bytes> snapshots_;               // files: kept
+};
+
+class RealClientWork : public ClientWork {
+public:
+    /// The part is raw, as a file holds it; an assignment's data options are applied as the node would.
+    RealClientWork(std::shared_ptr<Trainer> trainer, std::string name, Dataset part)
+        : trainer_(std::move(trainer)), name_(std::move(name)), part_(std::move(part)) {}
+
+    bool has_model(const Digest& model) override { return models_.contains(model); }
+    void keep_model(const Digest& model, ByteView bytes) override { models_[model] = to_bytes(bytes); }
+    Duration time_to_train(const Assign& assign) override;
+    node::Trained train(const Assign& assign) override;
+    Result<Bytes> read_update(const Digest& update) override;
+    void resolve(const node::ResolvePending& what) override;
+    void forget(const node::ForgetExperiment& what) override;
+    std::vector<HeldUpdate> held() override;
+    void crash() override {}  // everything here is a file on a real node
+
+    [[nodiscard]] DatasetDeclaration declaration() const;
+
+private:
+    std::shared_ptr<Trainer> trainer_;
+    std::string name_;
+    Dataset part_;
+    std::map<Digest, Bytes> models_;
+    std::map<ExperimentId, node::StateSections> bases_;
+    std::map<ExperimentId, node::TrainingOutput> pending_;
+};
+
+}  // namespace causeway::simulation
