@@ -1,0 +1,181 @@
+#include "client/cache.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "common/file.h"
+
+namespace causeway::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t use_digits = 16;
+constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;  // a sanity bound: 16 G parameters
+
+std::optional<std::uint64_t> use_from(std::string_view digits) {
+    std::uint64_t use = 0;
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), use, 16);
+    return error == std::errc{} && end == digits.data() + digits.size() ? std::optional(use) : std::nullopt;
+}
+
+std::string use_text(std::uint64_t use) {
+    char digits[use_digits];
+    const auto end = std::to_chars(digits, digits + use_digits, use, 16).ptr;
+    const std::string text(digits, end);
+    return std::string(use_digits - text.size(), '0') + text;
+}
+
+tl::unexpected<Error> write_failure(const fs::path& path) {
+    const int reason = errno;
+    return fail(ErrorKind::io, reason == ENOSPC || reason == EDQUOT ? "disk_full" : "io",
+                path.string() + ": cannot write: " + std::strerror(reason));
+}
+
+}  // namespace
+
+Result<ModelCache> ModelCache::open(const fs::path& state, CacheLimits limits) {
+    TRY(make_private_folder(state));
+    TRY(make_private_folder(state / "cache"));
+    ModelCache cache(state / "cache", limits);
+    cache.find_models();
+    return cache;
+}
+
+void ModelCache::find_models() {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+        const auto name = entry.path().filename().string();
+        if (name.size() != use_digits + 1 + 2 * sizeof(Digest) || name[use_digits] != '-') {
+            continue;
+        }
+        const auto use = use_from(std::string_view(name).substr(0, use_digits));
+        const auto digest = digest_from_hex(std::string_view(name).substr(use_digits + 1));
+        if (use && digest && *use >= models_[*digest].use) {
+            models_[*digest] = {*use, entry.file_size(ignored)};
+            last_use_ = std::max(last_use_, *use);
+        }
+    }
+}
+
+Result<Bytes> ModelCache::read(const Digest& digest) {
+    const auto found = models_.find(digest);
+    if (found == models_.end()) {
+        return fail(ErrorKind::not_found, "not_cached", "model " + digest.short_hex() + " is not in the cache");
+    }
+    const auto path = path_of(digest, found->second.use);
+    auto bytes = read_file(path, largest_model);
+    if (!bytes || sha256(*bytes) != digest) {
+        std::error_code ignored;
+        fs::remove(path, ignored);
+        models_.erase(found);
+        TRY(bytes);
+        return fail(ErrorKind::corrupt, "digest_mismatch", path.string() + ": damaged; it is fetched again");
+    }
+    note_use(digest, found->second);
+    return bytes;
+}
+
+Status ModelCache::put(const Digest& digest, ByteView bytes) {
+    std::error_code ignored;
+    fs::remove(part_path(digest), ignored);
+    TRY(append(digest, 0, bytes));
+    return finish(digest);
+}
+
+std::uint64_t ModelCache::part_size(const Digest& digest) const {
+    std::error_code error;
+    const auto size = fs::file_size(part_path(digest), error);
+    return error ? 0 : size;
+}
+
+Status ModelCache::append(const Digest& digest, std::uint64_t offset, ByteView chunk) {
+    if (offset != part_size(digest)) {
+        return fail(ErrorKind::invalid, "wrong_offset",
+                    "a chunk for " + digest.short_hex() + " begins at " + std::to_string(offset) + ", the part ends at " +
+                        std::to_string(part_size(digest)));
+    }
+    if (offset == 0) {
+        drop_parts_but(digest);
+    }
+    std::ofstream file(part_path(digest), std::ios::binary | std::ios::app);
+    file.write(reinterpret_cast<const char*>(chunk.data()), static_cast<std::streamsize>(chunk.size()));
+    file.close();
+    return file ? Status{} : write_failure(part_path(digest));
+}
+
+Status ModelCache::finish(const Digest& digest) {
+    const auto part = part_path(digest);
+    TRY_ASSIGN(const auto bytes, read_file(part, largest_model));
+    std::error_code error;
+    if (sha256(bytes) != digest) {
+        fs::remove(part, error);
+        return fail(ErrorKind::corrupt, "digest_mismatch",
+                    "what was downloaded is not model " + digest.short_hex() + "; it is fetched again");
+    }
+    if (const auto old = models_.find(digest); old != models_.end()) {
+        fs::remove(path_of(digest, old->second.use), error);
+    }
+    fs::rename(part, path_of(digest, ++last_use_), error);
+    if (error) {
+        return fail(ErrorKind::io, "io", part.string() + ": cannot rename: " + error.message());
+    }
+    models_[digest] = {last_use_, bytes.size()};
+    evict(digest);
+    return {};
+}
+
+std::uint64_t ModelCache::bytes() const {
+    std::uint64_t sum = 0;
+    for (const auto& [digest, model] : models_) {
+        sum += model.bytes;
+    }
+    return sum;
+}
+
+void ModelCache::note_use(const Digest& digest, Model& model) {
+    std::error_code error;
+    fs::rename(path_of(digest, model.use), path_of(digest, last_use_ + 1), error);
+    if (!error) {
+        model.use = ++last_use_;
+    }
+}
+
+/// Oldest use first, until the limit holds.
+void ModelCache::evict(const Digest& spared) {
+    while (bytes() > limits_.bytes && models_.size() > 1) {
+        const auto key = [&](const auto& entry) { return entry.first == spared ? last_use_ + 1 : entry.second.use; };
+        const auto oldest = std::ranges::min_element(models_, {}, key);
+        std::error_code ignored;
+        fs::remove(path_of(oldest->first, oldest->second.use), ignored);
+        models_.erase(oldest);
+    }
+}
+
+/// Before a new download: parts are few, and those of models nobody asks for any more would stay for ever.
+void ModelCache::drop_parts_but(const Digest& digest) const {
+    std::vector<fs::path> parts;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
+        if (entry.path().extension() == ".part" && entry.path() != part_path(digest)) {
+            parts.push_back(entry.path());
+        }
+    }
+    for (std::size_t i = limits_.parts > 0 ? limits_.parts - 1 : 0; i < parts.size(); ++i) {
+        fs::remove(parts[i], ignored);
+    }
+}
+
+fs::path ModelCache::path_of(const Digest& digest, std::uint64_t use) const {
+    return folder_ / (use_text(use) + "-" + digest.hex());
+}
+
+fs::path ModelCache::part_path(const Digest& digest) const { return folder_ / (digest.hex() + ".part"); }
+
+}  // namespace causeway::node

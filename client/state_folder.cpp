@@ -1,0 +1,298 @@
+#include "client/state_folder.h"
+
+#include <algorithm>
+#include <charconv>
+#include <system_error>
+
+namespace causeway::node {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view format = "1";
+constexpr std::string_view base_magic = "CWBA";
+constexpr std::string_view pending_magic = "CWPE";
+constexpr std::uint16_t version = 1;
+constexpr std::size_t longest_name = 256;
+
+void put_sections(ByteWriter& out, const StateSections& sections) {
+    out.put(static_cast<std::uint32_t>(sections.size()));
+    for (const auto& [name, bytes] : sections) {
+        out.put_text(name);
+        out.put(std::uint64_t{bytes.size()});
+        out.put_bytes(bytes);
+    }
+}
+
+Result<Bytes> get_sized(ByteReader& in) {
+    TRY_ASSIGN(const auto size, in.get<std::uint64_t>());
+    TRY_ASSIGN(const auto raw, in.get_bytes(size));
+    return to_bytes(raw);
+}
+
+Result<StateSections> get_sections(ByteReader& in, std::uint32_t most) {
+    TRY_ASSIGN(const auto count, in.get<std::uint32_t>());
+    if (count > most) {
+        return fail(ErrorKind::corrupt, "too_many_sections", "the state has more sections than it may");
+    }
+    StateSections sections;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        TRY_ASSIGN(auto name, in.get_text(longest_name));
+        TRY_ASSIGN(auto bytes, get_sized(in));
+        sections.emplace(std::move(name), std::move(bytes));
+    }
+    return sections;
+}
+
+void put_held(ByteWriter& out, const HeldUpdate& held) {
+    out.put(held.experiment);
+    out.put(held.round);
+    out.put(held.digest);
+    out.put(held.bytes);
+    out.put(held.weight);
+    out.put(held.metrics.loss);
+    out.put(held.metrics.examples);
+    out.put(held.metrics.train_seconds);
+    out.put(held.start_model);
+}
+
+Result<HeldUpdate> get_held(ByteReader& in) {
+    HeldUpdate held;
+    TRY_ASSIGN(held.experiment, in.get<std::uint64_t>());
+    TRY_ASSIGN(held.round, in.get<std::uint32_t>());
+    TRY_ASSIGN(held.digest, in.get<Digest>());
+    TRY_ASSIGN(held.bytes, in.get<std::uint64_t>());
+    TRY_ASSIGN(held.weight, in.get<std::int64_t>());
+    TRY_ASSIGN(held.metrics.loss, in.get<double>());
+    TRY_ASSIGN(held.metrics.examples, in.get<std::uint64_t>());
+    TRY_ASSIGN(held.metrics.train_seconds, in.get<double>());
+    TRY_ASSIGN(held.start_model, in.get<Digest>());
+    return held;
+}
+
+/// For files whose staying does no harm: the next start finds and resolves them.
+void remove_quietly(const fs::path& path) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+}
+
+ByteWriter begin_file(std::string_view magic) {
+    ByteWriter out;
+    out.put_bytes(as_bytes(magic));
+    out.put(version);
+    return out;
+}
+
+Status write_checked(const fs::path& path, ByteWriter out) {
+    auto bytes = out.take();
+    const auto check = sha256(bytes);
+    bytes.insert(bytes.end(), check.bytes.begin(), check.bytes.end());
+    return write_file_durably(path, bytes, FileMode::secret);
+}
+
+/// The contents between magic and check; empty when there is no such file.
+Result<std::optional<Bytes>> read_checked(const fs::path& path, std::string_view magic, std::uint64_t limit) {
+    auto bytes = read_file(path, limit);
+    if (!bytes && bytes.error().kind == ErrorKind::not_found) {
+        return std::optional<Bytes>{};
+    }
+    TRY(bytes);
+    const auto head = magic.size() + sizeof version;
+    constexpr auto tail = sizeof(Digest);
+    const auto damaged = [&](std::string_view what) {
+        return fail(ErrorKind::corrupt, "state_damaged",
+                    path.string() + ": " + std::string(what) + "; move it away and join the next round afresh");
+    };
+    if (bytes->size() < head + tail || as_text(*bytes).substr(0, magic.size()) != magic) {
+        return damaged("not a state file");
+    }
+    const auto body = ByteView(*bytes).first(bytes->size() - tail);
+    if (!std::ranges::equal(sha256(body).bytes, ByteView(*bytes).last(tail))) {
+        return damaged("the contents are not what was written");
+    }
+    if (as_text(*bytes).substr(magic.size(), sizeof version) != as_text(std::as_bytes(std::span(&version, 1)))) {
+        return damaged("another version of the format");
+    }
+    return std::optional(to_bytes(body.subspan(head)));
+}
+
+}  // namespace
+
+struct StateFolder::Base {
+    std::uint32_t round = 0;
+    Digest update;
+    StateSections sections;
+};
+
+struct StateFolder::Pending {
+    HeldUpdate held;
+    StateSections sections;
+    Bytes update;
+};
+
+Result<StateFolder> StateFolder::open(const fs::path& state, StateLimits limits) {
+    TRY(make_private_folder(state));
+    TRY(make_private_folder(state / "experiments"));
+    StateFolder folder(state, limits);
+    TRY(folder.check_format());
+    TRY(folder.clear_leftovers());
+    return folder;
+}
+
+Status StateFolder::check_format() const {
+    const auto path = folder_ / "format";
+    const auto bytes = read_file(path, 64);
+    if (!bytes && bytes.error().kind == ErrorKind::not_found) {
+        return write_file_durably(path, as_bytes(format));
+    }
+    TRY(bytes);
+    if (as_text(*bytes) != format) {
+        return fail(ErrorKind::unsupported, "newer_format",
+                    path.string() + ": the state folder has format " + std::string(as_text(*bytes)) +
+                        ", this build knows " + std::string(format) + ": install the release that wrote it");
+    }
+    return {};
+}
+
+Status StateFolder::clear_leftovers() const {
+    std::error_code ignored;
+    std::vector<fs::path> unfinished;
+    for (const auto& entry : fs::directory_iterator(folder_ / "experiments", ignored)) {
+        if (entry.path().extension() == ".tmp") {
+            unfinished.push_back(entry.path());
+        }
+    }
+    for (const auto& path : unfinished) {
+        fs::remove(path, ignored);
+    }
+    for (const auto experiment : experiments()) {
+        TRY_ASSIGN(const auto pending, read_pending(experiment));
+        TRY_ASSIGN(const auto base, read_base(experiment));
+        if (pending && pending->held.digest == base.update && pending->held.round == base.round) {
+            remove_quietly(pending_path(experiment));
+        }
+    }
+    return {};
+}
+
+std::vector<std::uint64_t> StateFolder::experiments() const {
+    std::vector<std::uint64_t> found;
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(folder_ / "experiments", ignored)) {
+        const auto name = entry.path().stem().string();
+        std::uint64_t id = 0;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
+        if (entry.path().extension() == ".pending" && error == std::errc{} && end == name.data() + name.size()) {
+            found.push_back(id);
+        }
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+fs::path StateFolder::base_path(std::uint64_t experiment) const {
+    return folder_ / "experiments" / (std::to_string(experiment) + ".base");
+}
+
+fs::path StateFolder::pending_path(std::uint64_t experiment) const {
+    return folder_ / "experiments" / (std::to_string(experiment) + ".pending");
+}
+
+Result<StateFolder::Base> StateFolder::read_base(std::uint64_t experiment) const {
+    TRY_ASSIGN(const auto bytes, read_checked(base_path(experiment), base_magic, limits_.file_bytes));
+    Base base;
+    if (bytes) {
+        ByteReader in(*bytes);
+        TRY_ASSIGN(base.round, in.get<std::uint32_t>());
+        TRY_ASSIGN(base.update, in.get<Digest>());
+        TRY_ASSIGN(base.sections, get_sections(in, limits_.sections));
+    }
+    return base;
+}
+
+Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint64_t experiment) const {
+    TRY_ASSIGN(const auto bytes, read_checked(pending_path(experiment), pending_magic, limits_.file_bytes));
+    if (!bytes) {
+        return std::optional<Pending>{};
+    }
+    ByteReader in(*bytes);
+    Pending pending;
+    TRY_ASSIGN(pending.held, get_held(in));
+    TRY_ASSIGN(pending.sections, get_sections(in, limits_.sections));
+    TRY_ASSIGN(pending.update, get_sized(in));
+    return std::optional(std::move(pending));
+}
+
+Result<StateSections> StateFolder::base(std::uint64_t experiment) const {
+    TRY_ASSIGN(auto base, read_base(experiment));
+    return std::move(base.sections);
+}
+
+Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, ByteView update) {
+    if (sha256(update) != held.digest || update.size() != held.bytes) {
+        return fail(ErrorKind::invalid, "digest_mismatch", "the update to hold is not the one that is described");
+    }
+    ASSERT(sections.size() <= limits_.sections);
+    auto out = begin_file(pending_magic);
+    put_held(out, held);
+    put_sections(out, sections);
+    out.put(std::uint64_t{update.size()});
+    out.put_bytes(update);
+    return write_checked(pending_path(held.experiment), std::move(out));
+}
+
+Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
+    TRY_ASSIGN(const auto pending, read_pending(experiment));
+    if (!pending || pending->held.digest != update) {
+        return {};
+    }
+    auto out = begin_file(base_magic);
+    out.put(pending->held.round);
+    out.put(update);
+    put_sections(out, pending->sections);
+    TRY(write_checked(base_path(experiment), std::move(out)));
+    remove_quietly(pending_path(experiment));
+    return {};
+}
+
+Status StateFolder::rollback(std::uint64_t experiment, const Digest& update) {
+    TRY_ASSIGN(const auto pending, read_pending(experiment));
+    if (pending && pending->held.digest == update) {
+        remove_quietly(pending_path(experiment));
+    }
+    return {};
+}
+
+Result<std::vector<HeldUpdate>> StateFolder::held() const {
+    std::vector<HeldUpdate> held;
+    for (const auto experiment : experiments()) {
+        TRY_ASSIGN(const auto pending, read_pending(experiment));
+        if (pending) {
+            held.push_back(pending->held);
+        }
+    }
+    return held;
+}
+
+Result<Bytes> StateFolder::update(const Digest& digest) const {
+    for (const auto experiment : experiments()) {
+        TRY_ASSIGN(auto pending, read_pending(experiment));
+        if (pending && pending->held.digest == digest) {
+            return std::move(pending->update);
+        }
+    }
+    return fail(ErrorKind::not_found, "unknown_update", "no update with digest " + digest.short_hex() + " is held");
+}
+
+Status StateFolder::forget(std::uint64_t experiment) {
+    // The base first: a kill in between leaves a pending update, whose experiment the coordinator will end again.
+    std::error_code error;
+    fs::remove(base_path(experiment), error);
+    if (!error) {
+        fs::remove(pending_path(experiment), error);
+    }
+    return error ? fail(ErrorKind::io, "io", base_path(experiment).string() + ": cannot remove: " + error.message())
+                 : Status{};
+}
+
+}  // namespace causeway::node

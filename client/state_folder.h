@@ -1,0 +1,91 @@
+// What a client remembers between rounds, in two phases: `base`, and `pending` until the coordinator has spoken.
+//
+// Residuals, control variates, moments and the data cursor advance with each update, but only if that update counts.
+// So a finished training writes its new sections beside the base, together with the encoded update, and keeps both
+// until `committed` names the update: counted, pending becomes base; otherwise pending goes and base stays. Every step
+// is one rename or one removal, so a kill at any instruction leaves the state before or after it.
+//
+//   STATE/format                        "1": a newer one is refused
+//   STATE/experiments/<id>.base         what the last counted update left
+//   STATE/experiments/<id>.pending      the held update with the state that goes with it
+//
+//   base     := "CWBA" u16 1, u32 round, digest update, sections, check
+//   pending  := "CWPE" u16 1, held, sections, u64 size, update[size], check
+//   held     := u64 experiment, u32 round, digest, u64 bytes, i64 weight, f64 loss, u64 examples, f64 seconds,
+//               digest start_model
+//   sections := u32 count, (text name, u64 size, bytes[size])[count]          check := SHA-256 of all before it
+//
+// Update and state are one file, so they appear at the same instant. Promotion writes the new base, then removes
+// pending; a kill between the two leaves a pending that the base already names: the next start removes it. A removal
+// that a power cut undoes does no harm: the client asks again and gets the same answer.
+// Thread: one owner at a time.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/bytes.h"
+#include "common/file.h"
+#include "wire/message.h"
+
+namespace causeway::node {
+
+/// Named pieces of client state: "residual", "control_variate", "momentum", "data_cursor".
+using StateSections = std::map<std::string, Bytes>;
+
+struct StateLimits {
+    std::uint64_t file_bytes = std::uint64_t{8} << 30;
+    std::uint32_t sections = 64;
+};
+
+/// errors of all its functions: io (`disk_full`): nothing has changed; corrupt: a file of the folder is damaged
+class StateFolder {
+public:
+    /// Makes the folder if need be, checks its format and clears what a kill left half done.
+    ///
+    /// errors   refused: others can read it; unsupported `newer_format`
+    static Result<StateFolder> open(const std::filesystem::path& state, StateLimits limits = {});
+
+    /// The sections with which the next training of this experiment starts; empty before the first counted update.
+    [[nodiscard]] Result<StateSections> base(std::uint64_t experiment) const;
+
+    /// Keeps an update and the state that goes with it, durably, in place of an earlier pending one.
+    ///
+    /// errors   invalid `digest_mismatch`: held.digest is not the update's SHA-256
+    /// cost     2 flushes
+    Status hold(const HeldUpdate& held, const StateSections& sections, ByteView update);
+
+    /// pending becomes base. Without effect unless exactly this update is pending. cost: 3 flushes
+    Status commit(std::uint64_t experiment, const Digest& update);
+    /// pending goes, base stays. Without effect unless exactly this update is pending.
+    Status rollback(std::uint64_t experiment, const Digest& update);
+
+    /// The updates that wait for the coordinator's word; for Hello.
+    [[nodiscard]] Result<std::vector<HeldUpdate>> held() const;
+    /// The bytes of a held update, verified. errors: not_found
+    [[nodiscard]] Result<Bytes> update(const Digest& digest) const;
+
+    /// The experiment is over: all its state goes.
+    Status forget(std::uint64_t experiment);
+
+private:
+    StateFolder(std::filesystem::path folder, StateLimits limits) : folder_(std::move(folder)), limits_(limits) {}
+    struct Base;
+    struct Pending;
+    Status check_format() const;
+    Status clear_leftovers() const;
+    /// Experiments with a pending update, ascending.
+    [[nodiscard]] std::vector<std::uint64_t> experiments() const;
+    [[nodiscard]] std::filesystem::path base_path(std::uint64_t experiment) const;
+    [[nodiscard]] std::filesystem::path pending_path(std::uint64_t experiment) const;
+    [[nodiscard]] Result<std::optional<Pending>> read_pending(std::uint64_t experiment) const;
+    [[nodiscard]] Result<Base> read_base(std::uint64_t experiment) const;
+
+    std::filesystem::path folder_;
+    StateLimits limits_;
+};
+
+}  // namespace causeway::node
