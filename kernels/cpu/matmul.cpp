@@ -168,15 +168,13 @@ void run_empty(const cw_op& op, const cw_run& run) {
     auto* out = operand<float>(run, places.destination);
     const auto columns = run.views[places.destination].dims[1];
     const auto count = element_count(run.views[places.destination]);
-    if (accumulates(op)) {
-        return;
-    }
-    for (std::int64_t i = 0; i < count; ++i) {
+    for (std::int64_t i = 0; i < count && !accumulates(op); ++i) {
         out[i] = places.bias >= 0 ? operand<const float>(run, places.bias)[i % columns] : 0.0f;
     }
     if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
         const auto* dy = run.views[0].dims;
-        column_sums(operand<const float>(run, 0), dy[0], dy[1], CW_OVERWRITE, operand<float>(run, 3));
+        column_sums(operand<const float>(run, 0), dy[0], dy[1], static_cast<cw_write>(op.integers[0]),
+                    operand<float>(run, 3));
     }
 }
 

@@ -1,0 +1,66 @@
+// Every case of the checker on every backend, as tests. The reference against itself catches faults of the checker.
+#include <catch2/catch.hpp>
+
+#include "kernels/kinds.h"
+#include "kernels/cpu/matmul.h"
+#include "kernels/registry.h"
+#include "tests/kernels/checker.h"
+
+namespace causeway::checker {
+namespace {
+
+constexpr std::uint64_t seed = 1;
+
+bool on_avx512() {
+    const auto device = Device::open("cpu");
+    return device && device->signature().find("avx512") != std::string::npos;
+}
+
+}  // namespace
+
+TEST_CASE("every backend agrees with the reference within each kind's tolerance, and stays inside its views",
+          "[kernels]") {
+    for (const auto name : backend_names()) {
+        for (const auto& tested : correctness_cases()) {
+            const auto verdict = check(name, tested, seed);
+            INFO(name << ": " << tested.name << ", seed " << seed << ": " << verdict.problem);
+            REQUIRE(verdict.problem.empty());
+            REQUIRE(verdict.repeats);
+            REQUIRE(verdict.sets);
+            // On AVX2 oneDNN's rows depend on the batch and its sums on the threads (docs/performance.md).
+            if (tested.op.kind > CW_MATMUL_BACKWARD_WEIGHTS || on_avx512()) {
+                REQUIRE(verdict.threads);
+                REQUIRE(verdict.split);
+            }
+        }
+    }
+}
+
+TEST_CASE("each kind is a case of the checker", "[kernels]") {
+    const auto cases = correctness_cases();
+    for (const auto& kind : kinds()) {
+        INFO(kind.name);
+        CHECK(std::ranges::any_of(cases, [&](const Case& tested) { return tested.op.kind == kind.kind; }));
+    }
+}
+
+TEST_CASE("oneDNN never falls back to its slow reference code", "[kernels]") {
+    cw_device* device = nullptr;
+    cw_error error;
+    const cw_options options{1, 0};
+    REQUIRE(cpu_backend()->open(&options, &device, &error) == CW_OK);
+    for (const auto& tested : correctness_cases()) {
+        if (tested.op.kind > CW_MATMUL_BACKWARD_WEIGHTS) {
+            continue;
+        }
+        cw_plan* plan = nullptr;
+        REQUIRE(cpu_backend()->prepare(device, &tested.op, &plan, &error) == CW_OK);
+        const auto implementation = cpu::matmul_implementation(*plan);
+        INFO(tested.name << ": " << implementation);
+        CHECK(implementation.find("ref") == std::string::npos);
+        cpu_backend()->drop(plan);
+    }
+    cpu_backend()->close(device);
+}
+
+}  // namespace causeway::checker
