@@ -15,6 +15,7 @@ namespace causeway::checker {
 namespace {
 
 constexpr double half_ulp = 0x1p-24;  // relative error of one rounding to float
+constexpr double smallest_float = 0x1p-149;
 
 using Shapes = std::vector<ops::MatmulShape>;
 // Empty in each dimension, single, odd, prime, powers of two and beside them, one of many rows, one above the blocks.
@@ -185,10 +186,11 @@ Buffers magnitudes(const Buffers& operands, bool opposed) {
     return changed;
 }
 
-std::vector<double> scaled_magnitude(const Buffer& magnitude, double factor) {
+/// `roundings` of the magnitude; a rounding to a denormal errs by up to its last place instead.
+std::vector<double> rounding_errors(const Buffer& magnitude, double roundings) {
     std::vector<double> allowed(magnitude.count());
     for (std::size_t i = 0; i < allowed.size(); ++i) {
-        allowed[i] = factor * std::abs(magnitude.value(i));
+        allowed[i] = roundings * (half_ulp * std::abs(magnitude.value(i)) + smallest_float);
     }
     return allowed;
 }
@@ -313,22 +315,21 @@ std::vector<double> allowed_error(const Case& tested, const Buffers& operands, c
         case CW_MATMUL_BACKWARD_WEIGHTS:
             // Any order of a float sum of n terms errs by at most n roundings of the sum of absolute terms (Higham,
             // Accuracy and Stability of Numerical Algorithms, 3.1); two more for the bias and for adding to old values.
-            return scaled_magnitude(reference_of(tested, magnitudes(operands, false))[output],
-                                    (depth(tested.op) + 2) * half_ulp);
+            return rounding_errors(reference_of(tested, magnitudes(operands, false))[output], depth(tested.op) + 2);
         case CW_SGD:
         case CW_ADAMW:
             // At most eight roundings, each relative to the sum of absolute terms.
-            return scaled_magnitude(reference_of(tested, magnitudes(operands, true))[output], 8 * half_ulp);
+            return rounding_errors(reference_of(tested, magnitudes(operands, true))[output], 8);
         case CW_GELU: {
-            // erfc's fit errs by 2 half ulps, the share and the product are rounded: 4, and one in reserve. Below 1e-38
-            // the share itself is denormal.
-            auto allowed = scaled_magnitude(expected[output], 5 * half_ulp);
-            std::ranges::for_each(allowed, [](double& error) { error += 1e-43; });
+            // erfc's fit errs by 2 half ulps, the share and the product are rounded: 4, and one in reserve. Below
+            // x = -13 the share itself is denormal, and its error is multiplied by x, down to where all is 0.
+            auto allowed = rounding_errors(expected[output], 5);
+            std::ranges::for_each(allowed, [](double& error) { error += 16 * smallest_float; });
             return allowed;
         }
         case CW_GELU_BACKWARD:
             // As gelu, but relative to dy: the slope crosses zero near x = -0.75.
-            return scaled_magnitude(operands[1], 5 * half_ulp);
+            return rounding_errors(operands[1], 5);
         case CW_SOFTMAX_CROSS_ENTROPY: return softmax_allowance(tested, expected, output);
         default:
             // One rounding per operation in a fixed order, or integers: equal bits.
