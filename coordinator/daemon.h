@@ -1,0 +1,45 @@
+// The coordinator daemon: the machines of machine.h with sockets, files and threads around them.
+//
+// One loop thread owns the machines and executes their effects under the order contract; a link thread owns sockets and
+// TLS, a transfer thread bulk data, a store thread SQLite, the job runner's threads everything that computes. They
+// exchange owned values through the loop's queue. This file's Daemon is the loop.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "wire/address.h"
+
+namespace causeway {
+
+struct DaemonOptions {
+    std::filesystem::path state;
+    Address listen;
+    std::vector<std::string> advertise;  // what tokens carry instead of this machine's global addresses
+    std::string federation = "causeway";
+    std::map<std::string, std::filesystem::path> datasets;  // held-out examples by name
+    std::uint32_t parallel = 1;
+    std::uint32_t workers = 2;
+};
+
+class Daemon {
+public:
+    /// Opens the state folder (making it at the first start) and listens.
+    ///
+    /// errors   refused `state_in_use`; io `port_in_use`; corrupt, unsupported: of the state folder
+    static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
+    virtual ~Daemon() = default;
+
+    [[nodiscard]] virtual std::uint16_t port() const = 0;
+    [[nodiscard]] virtual std::string federation() const = 0;
+    /// Serves until stop(). errors: io, corrupt: the store failed for good
+    virtual Status run() = 0;
+    /// threads  thread-safe
+    virtual void stop() = 0;
+};
+
+}  // namespace causeway

@@ -1,0 +1,248 @@
+// Each job is a chain of tasks that hop from thread to thread with all they need; the last hop answers.
+#include "coordinator/job_runner.h"
+
+#include <system_error>
+
+#include <fmt/format.h>
+
+#include "common/log.h"
+#include "configs/workload.h"
+#include "data/reader.h"
+
+namespace causeway {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr std::uint64_t largest_update = std::uint64_t{64} << 30;
+
+void remove_quietly(const fs::path& path) {
+    std::error_code ignored;
+    fs::remove(path, ignored);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<JobRunner>> JobRunner::start(JobRunnerOptions options) {
+    TRY_ASSIGN(auto snapshots, Snapshots::open(options.state));
+    return std::make_unique<JobRunner>(std::move(options), std::move(snapshots));
+}
+
+JobRunner::JobRunner(JobRunnerOptions options, Snapshots snapshots)
+    : options_(std::move(options)),
+      snapshots_(std::move(snapshots)),
+      sums_(std::make_unique<WorkThread>()),
+      trainer_thread_(std::make_unique<WorkThread>()) {
+    for (std::uint32_t i = 0; i < std::max(1u, options_.checkers); ++i) {
+        checkers_.push_back(std::make_unique<WorkThread>());
+    }
+}
+
+JobRunner::~JobRunner() {
+    checkers_.clear();
+    trainer_thread_.reset();
+    sums_.reset();
+}
+
+void JobRunner::know(const SaveExperiment& saved) {
+    if (setups_.contains(saved.experiment)) {
+        return;
+    }
+    if (auto setup = read_setup(saved)) {
+        setups_[saved.experiment] = std::make_shared<const ExperimentSetup>(*std::move(setup));
+    } else {
+        unreadable_[saved.experiment] = setup.error();
+    }
+}
+
+JobRunner::Setup JobRunner::setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job) {
+    const auto known = setups_.find(experiment);
+    if (known != setups_.end()) {
+        return known->second;
+    }
+    const auto why = unreadable_.find(experiment);
+    answer_failed(experiment, round, job,
+                  why != unreadable_.end() ? why->second
+                                           : Error{ErrorKind::not_found, "unknown_experiment", "no such experiment"});
+    return nullptr;
+}
+
+void JobRunner::make_model(const MakeModel& job) {
+    if (auto setup = setup_of(job.experiment, 0, "make_model")) {
+        trainer_thread_->post([this, job, setup] {
+            sums_->post([this, job, file = make_first_model(*setup)] { write_first_model(job, file); });
+        });
+    }
+}
+
+void JobRunner::write_first_model(const MakeModel& job, const Bytes& file) {
+    const auto written = snapshots_.write(file);
+    if (!written) {
+        return answer_failed(job.experiment, 0, "make_model", written.error());
+    }
+    options_.answer(ModelMade{.experiment = job.experiment, .model = *written, .bytes = file.size()});
+}
+
+void JobRunner::open_round(const OpenRound& job) {
+    if (auto setup = setup_of(job.experiment, job.round, "finish_round")) {
+        sums_->post([this, job, setup] {
+            const auto input = open(setup, job);
+            if (!input) {
+                log_error("coordinator", fmt::format("experiment {}, round {}: {}", job.experiment, job.round,
+                                                     input.error().message));
+                rounds_.erase(job.experiment);
+            }
+        });
+    }
+}
+
+Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, const OpenRound& job) {
+    TRY_ASSIGN(const auto model, snapshots_.read(job.start_model, largest_model));
+    TRY_ASSIGN(auto input, make_round_input(*setup, job, model));
+    TRY(rounds_[job.experiment].open_round(input));
+    return input;
+}
+
+void JobRunner::absorb(const AbsorbUpdate& job, const fs::path& update) {
+    sums_->post([this, job, update] {
+        const auto round = rounds_.find(job.experiment);
+        const auto input = round == rounds_.end() ? nullptr : round->second.input();
+        if (!input || input->round() != job.round) {
+            return answer_absorbed(job, std::nullopt,
+                                   Error{ErrorKind::io, "no_round", "the round's start model is not readable"});
+        }
+        auto& checker = *checkers_[next_checker_++ % checkers_.size()];
+        checker.post([this, job, update, input] { check(job, update, input); });
+    });
+}
+
+void JobRunner::check(const AbsorbUpdate& job, const fs::path& path, const std::shared_ptr<const RoundInput>& input) {
+    const auto bytes = read_file(path, largest_update);
+    remove_quietly(path);
+    if (!bytes) {
+        return answer_absorbed(job, std::nullopt, bytes.error());
+    }
+    auto checked = input->check(job.node, job.update, *bytes);
+    if (!checked) {
+        return answer_absorbed(job, std::move(checked).error(), std::nullopt);
+    }
+    sums_->post([this, job, update = *std::move(checked)]() mutable { add(job, std::move(update)); });
+}
+
+void JobRunner::add(const AbsorbUpdate& job, CheckedUpdate checked) {
+    const auto round = rounds_.find(job.experiment);
+    if (round == rounds_.end()) {
+        return answer_absorbed(job, std::nullopt, Error{ErrorKind::refused, "cancelled", "the experiment is over"});
+    }
+    answer_absorbed(job, round->second.add(std::move(checked)), std::nullopt);
+}
+
+void JobRunner::answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error) {
+    UpdateAbsorbed absorbed{.experiment = job.experiment,
+                            .round = job.round,
+                            .attempt = job.attempt,
+                            .node = job.node,
+                            .update = job.update.digest};
+    if (refusal) {
+        absorbed.refusal = Refused{.update = job.update.digest,
+                                   .code = std::move(refusal->code),
+                                   .message = std::move(refusal->message),
+                                   .tensor = std::move(refusal->tensor),
+                                   .index = refusal->index};
+    }
+    absorbed.fetch_error = std::move(error);
+    options_.answer(std::move(absorbed));
+}
+
+void JobRunner::finish_round(const FinishRound& job) {
+    sums_->post([this, job] {
+        const auto finished = rounds_[job.experiment].finish();
+        if (!finished) {
+            return answer_failed(job.experiment, job.round, "finish_round", finished.error());
+        }
+        const auto& round = **finished;
+        if (const auto written = snapshots_.write(round.file, round.digest); !written) {
+            return answer_failed(job.experiment, job.round, "finish_round", written.error());
+        }
+        SnapshotWritten event{.experiment = job.experiment,
+                              .round = job.round,
+                              .model = round.digest,
+                              .bytes = round.file.size(),
+                              .update_norm = round.update_norm};
+        options_.traffic(event.bytes_up_total, event.bytes_down_total);
+        options_.answer(event);
+    });
+}
+
+void JobRunner::evaluate(const EvaluateModel& job) {
+    auto setup = setup_of(job.experiment, job.round, "evaluate");
+    if (!setup) {
+        return;
+    }
+    sums_->post([this, job, setup] {
+        being_evaluated_.insert(job.model);
+        trainer_thread_->post([this, job, setup] {
+            options_.answer(evaluate_now(job, *setup));
+            sums_->post([this, model = job.model] { being_evaluated_.extract(model); });
+        });
+    });
+}
+
+CoordinatorEvent JobRunner::evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup) {
+    const auto evaluation = [&]() -> Result<Evaluation> {
+        TRY_ASSIGN(const auto* dataset, held_out(setup));
+        TRY_ASSIGN(const auto model, read_file(model_path(job.model), largest_model));
+        return evaluate_model(*trainer_, setup, model, *dataset);
+    }();
+    if (!evaluation) {
+        return JobFailed{
+            .experiment = job.experiment, .round = job.round, .job = "evaluate", .error = evaluation.error()};
+    }
+    return ModelEvaluated{.experiment = job.experiment,
+                          .round = job.round,
+                          .loss = evaluation->loss,
+                          .accuracy = evaluation->accuracy,
+                          .examples = evaluation->examples};
+}
+
+Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
+    const auto& name = setup.experiment.evaluation.dataset;
+    const auto path = options_.datasets.find(name);
+    if (path == options_.datasets.end()) {
+        return fail(ErrorKind::not_found, "no_holdout",
+                    fmt::format("the coordinator holds no \"{0}\" to evaluate with; start it with --data {0}=PATH", name));
+    }
+    const auto options = data_options_of(setup.experiment);
+    auto& cached = held_outs_[name + " " + to_text(options)];
+    if (!cached) {
+        TRY_ASSIGN(auto dataset, read_dataset(path->second, options));
+        cached = std::make_unique<Dataset>(std::move(dataset));
+    }
+    if (!trainer_) {
+        TRY_ASSIGN(auto device, Device::open("auto"));
+        trainer_ = std::make_unique<Trainer>(std::move(device));
+    }
+    return cached.get();
+}
+
+void JobRunner::release(const ReleaseExperiment& job) {
+    sums_->post([this, job] { rounds_.erase(job.experiment); });
+}
+
+void JobRunner::keep_only(std::set<Digest> named) {
+    sums_->post([this, named = std::move(named)]() mutable {
+        named.insert(being_evaluated_.begin(), being_evaluated_.end());
+        if (const auto removed = snapshots_.remove_unnamed(named); !removed) {
+            log_warn("coordinator", removed.error().message);
+        }
+    });
+}
+
+fs::path JobRunner::model_path(const Digest& model) const { return snapshots_.path(model); }
+
+void JobRunner::answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {
+    options_.answer(JobFailed{.experiment = experiment, .round = round, .job = std::move(job), .error = std::move(error)});
+}
+
+}  // namespace causeway

@@ -1,0 +1,83 @@
+// Does the coordinator's jobs on threads of its own and answers each with an event: sums, snapshots, evaluation.
+//
+// Three kinds of threads. The *sums* thread owns the rounds' sums and the snapshot folder; *checkers* decode and judge
+// updates, any number of them, since sums do not depend on the order; the *trainer* thread makes first models and
+// evaluates. The loop thread calls; nothing here waits on it.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/work_thread.h"
+#include "coordinator/effects.h"
+#include "coordinator/experiment_work.h"
+#include "coordinator/snapshots.h"
+
+namespace causeway {
+
+struct JobRunnerOptions {
+    std::filesystem::path state;                          // STATE
+    std::map<std::string, std::filesystem::path> datasets;  // by name: the held-out examples
+    std::uint32_t checkers = 2;
+    std::function<void(CoordinatorEvent)> answer;         // called from any of its threads
+    std::function<void(std::uint64_t& up, std::uint64_t& down)> traffic;  // running totals at the sockets
+};
+
+class JobRunner {
+public:
+    /// errors  io; refused: the snapshot folder's mode
+    static Result<std::unique_ptr<JobRunner>> start(JobRunnerOptions options);
+    JobRunner(JobRunnerOptions options, Snapshots snapshots);
+    ~JobRunner();
+    JobRunner(const JobRunner&) = delete;
+    JobRunner& operator=(const JobRunner&) = delete;
+
+    /// Before any job of the experiment: its file. Called for new and for recovered ones.
+    void know(const SaveExperiment& saved);
+    // One per kind of job; AbsorbUpdate comes here when its bytes have been fetched.
+    void make_model(const MakeModel& job);
+    void open_round(const OpenRound& job);
+    void absorb(const AbsorbUpdate& job, const std::filesystem::path& update);
+    void finish_round(const FinishRound& job);
+    void evaluate(const EvaluateModel& job);
+    void release(const ReleaseExperiment& job);
+    /// After a commit: what the store still names stays, other snapshots go.
+    void keep_only(std::set<Digest> named);
+    /// Where a committed model lies; thread-safe.
+    [[nodiscard]] std::filesystem::path model_path(const Digest& model) const;
+
+private:
+    using Setup = std::shared_ptr<const ExperimentSetup>;
+
+    [[nodiscard]] Setup setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job);
+    Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
+    void check(const AbsorbUpdate& job, const std::filesystem::path& path, const std::shared_ptr<const RoundInput>& input);
+    void add(const AbsorbUpdate& job, CheckedUpdate checked);
+    void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error);
+    void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
+    void write_first_model(const MakeModel& job, const Bytes& file);
+    Result<const Dataset*> held_out(const ExperimentSetup& setup);
+    CoordinatorEvent evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup);
+
+    JobRunnerOptions options_;
+    std::map<ExperimentId, Setup> setups_;                       // loop thread
+    std::map<ExperimentId, Error> unreadable_;                   // loop thread
+    Snapshots snapshots_;                                        // sums thread
+    std::map<ExperimentId, RoundWork> rounds_;                   // sums thread
+    std::multiset<Digest> being_evaluated_;                      // sums thread: must not be removed meanwhile
+    std::map<std::string, std::unique_ptr<Dataset>> held_outs_;  // trainer thread, by name and options
+    std::unique_ptr<Trainer> trainer_;                           // trainer thread
+    std::uint32_t next_checker_ = 0;                             // sums thread
+    // Destroyed in reverse: checkers first, for they post to sums; the trainer posts to sums too.
+    std::unique_ptr<WorkThread> sums_;
+    std::unique_ptr<WorkThread> trainer_thread_;
+    std::vector<std::unique_ptr<WorkThread>> checkers_;
+};
+
+}  // namespace causeway
