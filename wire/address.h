@@ -1,0 +1,24 @@
+// Where a node listens: host and port, as people write them ("host", "host:7400", "[::1]:7400", ":7400", "*").
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/result.h"
+
+namespace causeway {
+
+constexpr std::uint16_t default_port = 7400;
+
+struct Address {
+    std::string host = "*";  // all addresses, IPv6 and IPv4
+    std::uint16_t port = default_port;
+    bool operator==(const Address&) const = default;
+    /// "[::1]:7400"; an IPv6 host is bracketed.
+    [[nodiscard]] std::string text() const;
+};
+/// errors  invalid `bad_address`
+Result<Address> parse_address(std::string_view text);
+
+}  // namespace causeway

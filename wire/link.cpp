@@ -1,0 +1,304 @@
+// The link thread: commands in, sockets, core, events out.
+#include "wire/link.h"
+
+#include <malloc.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include <thread>
+
+#include "common/log.h"
+#include "wire/link_core.h"
+#include "wire/sockets.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t command_limit = 65'536;   // owners wait when the link is that far behind
+constexpr std::size_t backlog_limit = 64;       // events that an owner has not taken: we stop reading
+constexpr std::int64_t quiet_ms = 10;           // wake-ups cost, TLS does not: 1,000 sessions take 3 % of a core
+constexpr std::int64_t busy_ms = 1;             // a socket was full
+constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
+constexpr Duration last_words = std::chrono::milliseconds(500);
+
+struct DialCommand {
+    ConnectionId connection = 0;
+    ConnectOptions options;
+};
+struct SendCommand {
+    ConnectionId connection = 0;
+    Message message;
+};
+struct CloseCommand {
+    ConnectionId connection = 0;
+    Error why;
+};
+struct PaceCommand {
+    ConnectionId connection = 0;
+    Pace pace = Pace::idle;
+};
+struct StopCommand {};
+using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, StopCommand>;
+
+ConnectionId connection_of(const LinkEvent& event) {
+    return std::visit([](const auto& e) { return e.connection; }, event);
+}
+
+}  // namespace
+
+struct Link::State final : LinkPort {
+    SocketContext context;
+    LinkOptions options;
+    LinkQueues queues;
+    std::unique_ptr<Listener> listener;
+    std::map<ConnectionId, Dialled> dialled;
+    std::optional<LinkCore> core;
+    std::atomic<ConnectionId> next_id{1};
+    BoundedQueue<Command> commands{command_limit};
+    int wake = -1;  // an eventfd: written after each command
+    std::set<ConnectionId> bulk;      // whose events go to the bulk queue
+    std::deque<LinkEvent> backlog;    // not taken by their queue yet
+    std::atomic<std::uint64_t> received{0};
+    std::atomic<std::uint64_t> sent{0};
+    std::uint16_t port = 0;
+    bool stopping = false;
+    Instant stop_at = never;
+    std::thread thread;
+
+    ~State() override {
+        if (wake >= 0) {
+            ::close(wake);
+        }
+    }
+
+    void put(Command command) {
+        if (commands.push(std::move(command))) {
+            const std::uint64_t one = 1;
+            (void)!::write(wake, &one, sizeof(one));
+        }
+    }
+
+    // ---- LinkPort
+    Sent send(ConnectionId connection, Bytes& frame) override {
+        const auto found = dialled.find(connection);
+        if (found != dialled.end()) {
+            return found->second.send(frame);
+        }
+        return listener ? listener->send(connection, frame) : Sent::gone;
+    }
+    void expel(ConnectionId connection) override {
+        if (dialled.contains(connection)) {
+            ended.push_back(connection);  // closed after this turn: it may be the one being read
+        } else if (listener) {
+            listener->expel(connection);
+        }
+    }
+    std::vector<ConnectionId> ended;
+
+    // ---- commands
+    void dial(const DialCommand& command, Instant now) {
+        const auto id = command.connection;
+        auto& made = dialled.try_emplace(id, context, id).first->second;
+        core->dial(id, command.options, now, options.unix_now());
+        if (command.options.kind == ConnectionKind::bulk) {
+            bulk.insert(id);
+        }
+        if (const auto connected = made.connect(command.options.to); !connected) {
+            core->lose(id, connected.error());
+        }
+    }
+    void execute(Command&& command, Instant now) {
+        if (auto* dialling = std::get_if<DialCommand>(&command)) {
+            dial(*dialling, now);
+        } else if (auto* sending = std::get_if<SendCommand>(&command)) {
+            core->send(sending->connection, std::move(sending->message));
+        } else if (auto* closing = std::get_if<CloseCommand>(&command)) {
+            core->close(closing->connection, std::move(closing->why));
+        } else if (auto* pacing = std::get_if<PaceCommand>(&command)) {
+            core->set_pace(pacing->connection, pacing->pace);
+        } else if (!stopping) {
+            stopping = true;
+            stop_at = now + last_words;
+            core->close_all(bye("the program stops"));
+        }
+    }
+    void take_commands(Instant now) {
+        std::uint64_t count = 0;
+        (void)!::read(wake, &count, sizeof(count));
+        for (std::size_t i = 0; i < command_limit; ++i) {
+            auto command = commands.try_pop();
+            if (!command) {
+                return;
+            }
+            execute(std::move(*command), now);
+        }
+    }
+
+    // ---- events
+    /// The queue of an event; a bulk connection's events have their own.
+    LinkEvents* queue_of(const LinkEvent& event) {
+        const auto id = connection_of(event);
+        if (const auto* opened = std::get_if<PeerOpened>(&event); opened && opened->kind == ConnectionKind::bulk) {
+            bulk.insert(id);
+        }
+        return bulk.contains(id) ? queues.bulk.get() : queues.control.get();
+    }
+    void hand_out_events() {
+        for (auto& event : core->take_events()) {
+            backlog.push_back(std::move(event));
+        }
+        while (!backlog.empty()) {
+            auto* queue = queue_of(backlog.front());
+            const auto id = connection_of(backlog.front());
+            const bool ends = std::holds_alternative<PeerClosed>(backlog.front());
+            if (queue && !queue->try_push(backlog.front()) && !stopping) {
+                return;  // full: again next turn
+            }
+            backlog.pop_front();
+            if (ends) {
+                bulk.erase(id);
+            }
+        }
+    }
+
+    // ---- sockets
+    void read_sockets(Instant now) {
+        const auto unix_s = options.unix_now();
+        if (listener) {
+            listener->read(*core, next_id, now, unix_s);
+            listener->expel_hoarders(*core, now);
+        }
+        for (auto& entry : dialled) {
+            entry.second.read(*core, now, unix_s);
+        }
+    }
+    void close_ended() {
+        for (const auto id : std::exchange(ended, {})) {
+            dialled.erase(id);
+        }
+    }
+    void wait(bool reading) {
+        std::vector<zmq_pollitem_t> items = {{nullptr, wake, ZMQ_POLLIN, 0}};
+        const auto watch = [&](const MonitoredSocket& socket) {
+            items.push_back({socket.socket(), 0, ZMQ_POLLIN, 0});
+            items.push_back({socket.monitor(), 0, ZMQ_POLLIN, 0});
+        };
+        if (reading && listener) {
+            watch(listener->socket());
+        }
+        for (const auto& entry : dialled) {
+            if (reading) {
+                watch(entry.second.socket());
+            }
+        }
+        const bool hurry = core->blocked() || !backlog.empty();
+        zmq_poll(items.data(), static_cast<int>(items.size()), hurry ? busy_ms : quiet_ms);
+    }
+
+    void run() {
+        Instant before = real_now();
+        while (!stopping || (!core->empty() && real_now() < stop_at)) {
+            const bool reading = backlog.size() < backlog_limit;
+            wait(reading);
+            const auto now = real_now();
+            if (now - before > stall) {
+                core->forgive(now - before);
+            } else if (!reading) {
+                core->forgive(now - before);  // we do not look: nobody can be heard
+            }
+            before = now;
+            take_commands(now);
+            if (reading) {
+                read_sockets(now);
+            }
+            core->tick(now);
+            core->flush(now);
+            hand_out_events();
+            close_ended();
+            received.store(core->traffic().received, std::memory_order_relaxed);
+            sent.store(core->traffic().sent, std::memory_order_relaxed);
+        }
+        commands.close();
+        dialled.clear();
+        listener.reset();
+    }
+};
+
+Link::Link(std::unique_ptr<State> state) : state_(std::move(state)) {}
+
+Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues) {
+    ASSERT(queues.control != nullptr);
+    std::optional<ChannelContext> accepting, connecting;
+    if (options.credentials && options.listen) {
+        TRY_ASSIGN(accepting, ChannelContext::accepting(*options.credentials));
+    }
+    if (options.credentials) {
+        TRY_ASSIGN(connecting, ChannelContext::connecting(*options.credentials));
+    }
+    auto state = std::make_unique<State>();
+    if (options.listen) {
+        TRY_ASSIGN(state->listener, Listener::open(state->context, *options.listen));
+        state->port = state->listener->port();
+    }
+    state->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    if (state->wake < 0) {
+        return fail(ErrorKind::io, "too_few_descriptors", "no descriptor is left: raise `ulimit -n`");
+    }
+    if (!queues.bulk) {
+        options.limits.bulk_per_session = 0;
+    }
+    state->core.emplace(options.limits, std::move(accepting), std::move(connecting), *state);
+    state->options = std::move(options);
+    state->queues = std::move(queues);
+    auto* raw = state.get();
+    state->thread = std::thread([raw] { raw->run(); });
+    return std::make_unique<Link>(std::move(state));
+}
+
+Link::~Link() {
+    state_->put(StopCommand{});
+    state_->thread.join();
+}
+
+std::uint16_t Link::port() const { return state_->port; }
+
+ConnectionId Link::connect(ConnectOptions options) {
+    const auto id = state_->next_id++;
+    state_->put(DialCommand{id, std::move(options)});
+    return id;
+}
+void Link::send(ConnectionId connection, Message message) {
+    state_->put(SendCommand{connection, std::move(message)});
+}
+void Link::close(ConnectionId connection, Error why) { state_->put(CloseCommand{connection, std::move(why)}); }
+void Link::set_pace(ConnectionId connection, Pace pace) { state_->put(PaceCommand{connection, pace}); }
+
+Traffic Link::traffic() const {
+    return {state_->received.load(std::memory_order_relaxed), state_->sent.load(std::memory_order_relaxed)};
+}
+
+Status prepare_process_for_links(std::size_t connections) {
+    // Both together: chunks of 1 MiB stay in the heap (1.5 -> 2.0 GB/s); either alone does not help.
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    constexpr rlim_t margin = 128;  // state files, the store, plugins
+    const auto wanted = static_cast<rlim_t>(connections) + margin;
+    rlimit limit{};
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return fail(ErrorKind::io, "too_few_descriptors", "the descriptor limit cannot be read");
+    }
+    if (limit.rlim_cur < wanted) {
+        limit.rlim_cur = std::min(std::max(wanted, limit.rlim_cur), limit.rlim_max);
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+    if (limit.rlim_cur < wanted) {
+        return fail(ErrorKind::io, "too_few_descriptors",
+                    "only " + std::to_string(limit.rlim_cur) + " descriptors may be open and " +
+                        std::to_string(wanted) + " are needed: raise `ulimit -n` or lower the session limit");
+    }
+    return {};
+}
+
+}  // namespace causeway

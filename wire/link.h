@@ -1,0 +1,151 @@
+// The link: one thread that owns the sockets and the TLS sessions of a process.
+//
+// Other threads put commands in and take events out through bounded queues; values are owned, nothing is shared. A
+// connection is one TCP connection, one TLS session, through one ZeroMQ socket of the connecting side; losing it ends
+// it (never ZeroMQ's silent reconnect). An accepted control connection is a session, and its number is the session's.
+// The link answers heartbeats, watches for silence, decides who is admitted and expels; it never blocks on its owners:
+// when they do not take events it stops reading from the sockets.
+//
+// wire/link_core.h holds the rules without a socket, wire/listener.cpp and wire/dialer.cpp the sockets.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "common/queue.h"
+#include "wire/address.h"
+#include "wire/identity.h"
+#include "wire/liveness.h"
+#include "wire/message.h"
+
+namespace causeway {
+
+using ConnectionId = std::uint64_t;  // rises; unique for the life of a link; 0 is none
+
+enum class ConnectionKind { control, bulk, join };
+
+/// At the socket, after encryption, ZeroMQ's frame headers included.
+struct Traffic {
+    std::uint64_t received = 0;
+    std::uint64_t sent = 0;
+};
+
+// ---------------------------------------------------------------- events
+/// Admitted. At the accepting side the first message (Hello, Attach) has been seen; a Hello follows as PeerMessage.
+struct PeerOpened {
+    ConnectionId connection = 0;
+    ConnectionKind kind = ConnectionKind::control;
+    std::optional<PeerIdentity> peer;  // none: a node that enrols
+    std::string address;
+    ConnectionId control = 0;  // of a bulk connection: the control connection it belongs to
+};
+struct PeerMessage {
+    ConnectionId connection = 0;
+    Message message;
+};
+/// Gone, for whatever reason. A connecting side hears it also of attempts that failed.
+struct PeerClosed {
+    ConnectionId connection = 0;
+    ConnectionKind kind = ConnectionKind::control;
+    Error why;
+    Traffic traffic;
+};
+/// No sign of life within the bound (wire/liveness.h), on control connections; the connection stays for a while.
+struct PeerSilent {
+    ConnectionId connection = 0;
+    Duration silence{};
+};
+struct PeerHeard {
+    ConnectionId connection = 0;
+};
+/// So many messages of a bulk connection have been handed to the socket: the transfer engine's pacing.
+struct PeerSent {
+    ConnectionId connection = 0;
+    std::uint32_t messages = 0;
+};
+using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent>;
+using LinkEvents = BoundedQueue<LinkEvent>;
+
+// ---------------------------------------------------------------- options
+struct LinkLimits {
+    std::size_t connections = 4096;
+    std::size_t unauthenticated = 128;  // each costs 57 KB once it speaks
+    std::size_t joins_per_host = 16;
+    std::size_t bulk_per_session = 4;
+    std::size_t queued_messages = 2048;  // waiting to be sealed, per connection; more closes it
+    std::size_t bad_messages = 8;        // refused and answered; one more closes the connection
+    Duration handshake = std::chrono::seconds(10);  // until the first message; an enrolment's whole life
+    Duration probe = std::chrono::seconds(1);       // the take-over rule
+    Duration dead = std::chrono::seconds(15);       // a silent connection is closed then, or after twice its bound
+};
+
+struct LinkOptions {
+    std::optional<Credentials> credentials;  // needed by all but a joining node
+    std::optional<Address> listen;           // the coordinator; port 0: any free one
+    LinkLimits limits;
+    std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // judges certificates
+};
+
+/// Where events go: bulk connections' to one queue (the transfer engine), all others' to the other.
+struct LinkQueues {
+    std::shared_ptr<LinkEvents> control;
+    std::shared_ptr<LinkEvents> bulk;  // none: bulk connections are refused
+};
+
+struct ConnectOptions {
+    Address to;
+    ConnectionKind kind = ConnectionKind::control;
+    ConnectionId control = 0;       // bulk: our control connection, whose peer it speaks for
+    std::uint64_t session = 0;      // bulk: as Welcome said; presented by Attach
+    Digest authority_key;           // join: what the token says of the CA
+};
+
+/// threads  thread-safe
+class Link {
+public:
+    /// Binds, then starts the thread.
+    ///
+    /// errors  io `port_in_use` or `cannot_listen`; corrupt: credentials
+    static Result<std::unique_ptr<Link>> start(LinkOptions options, LinkQueues queues);
+    /// Closes every connection with a Bye and waits for the thread (about 0.2 s).
+    ~Link();
+    Link(const Link&) = delete;
+    Link& operator=(const Link&) = delete;
+
+    /// The port that is listened on; 0 when none.
+    [[nodiscard]] std::uint16_t port() const;
+
+    /// Begins an attempt; PeerOpened or PeerClosed answers, within `limits.handshake`.
+    ConnectionId connect(ConnectOptions options);
+    /// In order per connection; dropped when it is gone (PeerClosed says so).
+    void send(ConnectionId connection, Message message);
+    /// Says why (an ErrorNotice, or a Bye when `why.code` is "bye"), then closes; PeerClosed follows.
+    void close(ConnectionId connection, Error why);
+    void set_pace(ConnectionId connection, Pace pace);
+
+    /// All traffic since the start; operators' and enrolments' is left out.
+    [[nodiscard]] Traffic traffic() const;
+
+    struct State;
+    /// For start() only.
+    explicit Link(std::unique_ptr<State> state);
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+/// A planned end, for Link::close.
+inline Error bye(std::string reason) { return {ErrorKind::disconnected, "bye", std::move(reason)}; }
+
+/// For daemons, at start, before threads: allocator thresholds that make 1 MiB chunks 1.4 times faster, and as many
+/// descriptors as the limit allows.
+///
+/// errors  io `too_few_descriptors`: fewer than `connections` + margin can be opened (at exhaustion ZeroMQ's thread spins)
+Status prepare_process_for_links(std::size_t connections);
+
+}  // namespace causeway

@@ -1,0 +1,377 @@
+// Connections from their first byte to their last: handshake, sealing, heartbeats, the end.
+#include "wire/link_core.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace causeway {
+namespace {
+
+// "Say why, wait, then shut down: a bye sent right before is lost" (libzmq hands frames to another thread).
+constexpr Duration farewell = std::chrono::milliseconds(100);
+constexpr Duration notice_is_cause = std::chrono::seconds(3);
+constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer that does not read
+
+constexpr std::size_t small_frame = 64 * 1024;
+
+/// ZeroMQ's frame header.
+std::size_t wire_size(std::size_t frame) { return frame + (frame < 256 ? 2 : 9); }
+
+}  // namespace
+
+LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting,
+                   std::optional<ChannelContext> connecting, LinkPort& port)
+    : limits_(limits), accepting_(std::move(accepting)), connecting_(std::move(connecting)), port_(port) {}
+
+LinkCore::Peer* LinkCore::find(ConnectionId connection) {
+    const auto found = peers_.find(connection);
+    return found == peers_.end() ? nullptr : &found->second;
+}
+
+bool LinkCore::is_admitted(ConnectionId connection) const {
+    const auto found = peers_.find(connection);
+    return found != peers_.end() && found->second.announced;
+}
+
+std::size_t LinkCore::count_unauthenticated() const {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        peers_, [](const auto& entry) { return entry.second.accepted && !entry.second.announced; }));
+}
+
+// ---------------------------------------------------------------- from the sockets
+
+bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
+    now_ = now;
+    if (!accepting_ || peers_.size() >= limits_.connections || count_unauthenticated() >= limits_.unauthenticated) {
+        log_warn("link", "refused " + address + ": too many connections");
+        return false;
+    }
+    Peer peer(now);
+    peer.id = connection;
+    peer.accepted = true;
+    peer.address = std::move(address);
+    peer.deadline = now + limits_.handshake;
+    peers_.emplace(connection, std::move(peer));
+    return true;
+}
+
+void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Instant now, std::int64_t unix_s) {
+    now_ = now;
+    Peer peer(now);
+    peer.id = connection;
+    peer.kind = options.kind;
+    peer.announced = true;  // its owner waits for an answer in any case
+    peer.address = options.to.text();
+    peer.control = options.control;
+    peer.session = options.session;
+    peer.deadline = now + limits_.handshake;
+    auto& kept = peers_.emplace(connection, std::move(peer)).first->second;
+    const bool joins = options.kind == ConnectionKind::join;
+    if (!joins && !connecting_) {
+        begin_close(kept, {ErrorKind::refused, "no_certificate", "this node has no certificate: join first"}, now);
+        return;
+    }
+    const auto context = joins ? ChannelContext::joining(options.authority_key) : Result<ChannelContext>(*connecting_);
+    kept.channel.emplace(*context, unix_s);
+    Bytes hello;
+    if (const auto started = kept.channel->start(hello); !started) {
+        begin_close(kept, started.error(), now);
+        return;
+    }
+    kept.frames.push_back(std::move(hello));
+    unsent_.insert(connection);
+}
+
+void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std::int64_t unix_s) {
+    now_ = now;
+    auto* peer = find(connection);
+    if (!peer || peer->phase == Phase::closing) {
+        return;
+    }
+    account(*peer, wire_size(frame.size()), 0);
+    if (!peer->channel) {
+        peer->channel.emplace(*accepting_, unix_s);
+    }
+    Bytes answer;
+    std::vector<Bytes> messages;
+    const auto status = peer->channel->receive(frame, answer, messages);
+    if (!answer.empty()) {
+        peer->frames.push_back(std::move(answer));
+        unsent_.insert(connection);
+    }
+    if (peer->phase == Phase::handshaking && peer->channel->is_open()) {
+        opened(*peer, now);
+    }
+    heard(*peer, now);
+    for (const auto& message : messages) {
+        if (peer->phase == Phase::closing) {
+            return;
+        }
+        handle(*peer, message, now);
+    }
+    if (!status && peer->phase != Phase::closing) {
+        begin_close(*peer, cause(*peer, status.error()), now);
+    }
+}
+
+void LinkCore::lose(ConnectionId connection, Error why) {
+    auto* peer = find(connection);
+    if (!peer) {
+        return;
+    }
+    if (peer->phase != Phase::closing) {
+        peer->why = cause(*peer, std::move(why));
+        log_info("link", "lost " + peer->address + ": " + peer->why.code);
+    }
+    end(connection);
+}
+
+// ---------------------------------------------------------------- commands
+
+void LinkCore::send(ConnectionId connection, Message message) {
+    auto* peer = find(connection);
+    if (!peer || peer->phase != Phase::open) {
+        return;
+    }
+    if (peer->outbox.size() >= limits_.queued_messages) {
+        begin_close(*peer, {ErrorKind::overloaded, "slow_peer", "too many messages wait for this peer"}, now_);
+        return;
+    }
+    peer->outbox.push_back(std::move(message));
+    unsent_.insert(connection);
+}
+
+void LinkCore::close(ConnectionId connection, Error why) {
+    if (auto* peer = find(connection); peer && peer->phase != Phase::closing) {
+        begin_close(*peer, std::move(why), now_);
+    }
+}
+
+void LinkCore::close_all(const Error& why) {
+    for (auto& entry : peers_) {
+        if (entry.second.phase != Phase::closing) {
+            begin_close(entry.second, why, now_);
+        }
+    }
+}
+
+void LinkCore::set_pace(ConnectionId connection, Pace pace) {
+    if (auto* peer = find(connection)) {
+        peer->pace = pace;
+        peer->liveness.set_pace(pace);
+        peer->next_heartbeat = std::min(peer->next_heartbeat, now_ + heartbeat_interval(pace));
+    }
+}
+
+// ---------------------------------------------------------------- time
+
+void LinkCore::tick(Instant now) {
+    now_ = now;
+    std::vector<ConnectionId> ids;
+    for (const auto& entry : peers_) {
+        ids.push_back(entry.first);
+    }
+    for (const auto id : ids) {
+        auto* peer = find(id);  // an earlier one's end may have taken this one along
+        if (!peer) {
+            continue;
+        }
+        const bool late = now >= peer->deadline;
+        if (peer->phase == Phase::open) {
+            tick_open(*peer, now);
+        } else if (peer->phase == Phase::contending && late) {
+            settle_contentions(peer->control, false, now);
+        } else if (peer->phase == Phase::closing && late) {
+            end(id);
+        } else if (late) {
+            begin_close(*peer, {ErrorKind::timed_out, "handshake_timeout", "no session within the time for it"}, now);
+        }
+    }
+}
+
+void LinkCore::tick_open(Peer& peer, Instant now) {
+    if (now >= peer.deadline) {  // an enrolment
+        begin_close(peer, {ErrorKind::timed_out, "join_timeout", "the enrolment took too long: try again"}, now);
+        return;
+    }
+    if (peer.kind != ConnectionKind::control) {
+        return;
+    }
+    if (now >= peer.next_heartbeat) {
+        queue_heartbeat(peer, false);
+        peer.next_heartbeat = now + heartbeat_interval(peer.pace);
+    }
+    if (peer.liveness.suspect(now)) {
+        events_.emplace_back(PeerSilent{peer.id, peer.liveness.silence(now)});
+    }
+    if (peer.liveness.silence(now) > std::max(limits_.dead, 2 * peer.liveness.bound())) {
+        begin_close(peer, {ErrorKind::timed_out, "silent", "no sign of life for " +
+                           format_duration(peer.liveness.silence(now))}, now);
+    }
+}
+
+void LinkCore::forgive(Duration stall) {
+    for (auto& entry : peers_) {
+        entry.second.liveness.forgive(stall);
+        if (entry.second.deadline != never && entry.second.phase != Phase::closing) {
+            entry.second.deadline += stall;
+        }
+    }
+}
+
+/// At most one waits: a peer that does not read gets no pile of them.
+void LinkCore::queue_heartbeat(Peer& peer, bool asks) {
+    if (!peer.outbox.empty() && std::holds_alternative<Heartbeat>(peer.outbox.front())) {
+        auto& waiting = std::get<Heartbeat>(peer.outbox.front());
+        waiting.asks = waiting.asks || asks;
+        return;
+    }
+    peer.outbox.push_front(Heartbeat{++peer.heartbeats, asks});
+    unsent_.insert(peer.id);
+}
+
+// ---------------------------------------------------------------- the end
+
+/// A peer that has just told us why is believed before a bare end of the stream.
+Error LinkCore::cause(const Peer& peer, Error otherwise) const {
+    const bool ended = otherwise.kind == ErrorKind::disconnected;
+    return ended && peer.notice_at != never && now_ - peer.notice_at < notice_is_cause ? peer.notice
+                                                                                       : std::move(otherwise);
+}
+
+/// Says why where the channel allows it; end() follows when it is said, or in two seconds.
+void LinkCore::begin_close(Peer& peer, Error why, Instant now) {
+    log_info("link", "closing " + peer.address + ": " + why.code + ": " + why.message);
+    const bool sayable = peer.channel && peer.channel->is_open();
+    if (sayable && why.code == "bye") {
+        peer.outbox.push_back(Bye{why.message});
+    } else if (sayable && why.code != "closed") {
+        peer.outbox.push_back(ErrorNotice{why.kind, why.code, why.message});
+    } else {
+        peer.outbox.clear();
+    }
+    peer.phase = Phase::closing;
+    peer.held.clear();
+    peer.finished = false;
+    // Nothing to say: what is left is at most an alert.
+    peer.deadline = now + (sayable ? longest_farewell : peer.frames.empty() ? Duration(0) : farewell);
+    peer.why = std::move(why);
+    unsent_.insert(peer.id);
+}
+
+void LinkCore::end(ConnectionId connection) {
+    const auto found = peers_.find(connection);
+    if (found == peers_.end()) {
+        return;
+    }
+    const Peer peer = std::move(found->second);
+    peers_.erase(found);
+    unsent_.erase(connection);
+    port_.expel(connection);
+    if (peer.announced) {
+        events_.emplace_back(PeerClosed{connection, peer.kind, peer.why, peer.traffic});
+    }
+    if (peer.kind != ConnectionKind::control || !peer.announced) {
+        return;
+    }
+    settle_contentions(connection, false, now_);
+    for (auto& [id, other] : peers_) {
+        if (other.kind == ConnectionKind::bulk && other.control == connection && other.phase != Phase::closing) {
+            begin_close(other, {ErrorKind::disconnected, "session_ended", "its session has ended"}, now_);
+        }
+    }
+}
+
+// ---------------------------------------------------------------- sealing
+
+void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
+    peer.traffic.received += received;
+    peer.traffic.sent += sent;
+    if (peer.counted) {
+        traffic_.received += received;
+        traffic_.sent += sent;
+    }
+}
+
+/// The next message onto the frame. One that is too long for anybody is left out; its asker is told.
+Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
+    const Message message = std::move(peer.outbox.front());
+    peer.outbox.pop_front();
+    auto bytes = encode(message);
+    if (!std::holds_alternative<Chunk>(message) && bytes.size() > max_header_bytes) {
+        log_error("link", std::string(message_name(message)) + " to " + peer.address + " is too long and left out");
+        const auto* reply = std::get_if<Reply>(&message);
+        if (!reply) {
+            return {};
+        }
+        bytes = encode(Reply{reply->id, true, "", ErrorNotice{ErrorKind::overloaded, "reply_too_long",
+                                                              "the answer is over 256 KiB: ask for less"}});
+    }
+    ++peer.sealed_messages;
+    return peer.channel->send(bytes, frame);
+}
+
+/// Makes a frame: a chunk, or as many small messages as fit 64 KiB (frames have no meaning, and each costs a hand-over
+/// between threads), or the end of the stream. False when there is nothing.
+bool LinkCore::seal_next(Peer& peer, Instant now) {
+    if (!peer.channel || !peer.channel->is_open()) {
+        return false;
+    }
+    Bytes frame;
+    while (!peer.outbox.empty() && frame.size() < small_frame) {
+        if (!frame.empty() && std::holds_alternative<Chunk>(peer.outbox.front())) {
+            break;
+        }
+        if (const auto sealed = seal_one(peer, frame); !sealed) {
+            begin_close(peer, sealed.error(), now);
+            return false;
+        }
+    }
+    if (frame.empty() && peer.phase == Phase::closing && !peer.finished) {
+        peer.channel->finish(frame);
+        peer.finished = true;
+        peer.deadline = std::min(peer.deadline, now + farewell);
+    }
+    if (frame.empty()) {
+        return false;
+    }
+    peer.frames.push_back(std::move(frame));
+    return true;
+}
+
+void LinkCore::flush_peer(Peer& peer, Instant now) {
+    while (!peer.frames.empty() || seal_next(peer, now)) {
+        const auto size = peer.frames.front().size();
+        switch (port_.send(peer.id, peer.frames.front())) {
+            case LinkPort::Sent::full:
+                blocked_ = true;
+                return;
+            case LinkPort::Sent::gone:
+                lose(peer.id, {ErrorKind::disconnected, "connection_lost", "the connection is gone"});
+                return;
+            case LinkPort::Sent::yes:
+                break;
+        }
+        peer.frames.pop_front();
+        account(peer, 0, wire_size(size));
+        const auto messages = peer.frames.empty() ? std::exchange(peer.sealed_messages, 0) : 0;
+        if (peer.kind == ConnectionKind::bulk && messages > 0) {
+            events_.emplace_back(PeerSent{peer.id, messages});
+        }
+    }
+    unsent_.erase(peer.id);
+}
+
+void LinkCore::flush(Instant now) {
+    now_ = now;
+    blocked_ = false;
+    const std::vector<ConnectionId> ids(unsent_.begin(), unsent_.end());
+    for (const auto id : ids) {
+        if (auto* peer = find(id)) {
+            flush_peer(*peer, now);
+        }
+    }
+}
+
+}  // namespace causeway

@@ -1,0 +1,140 @@
+// The link's rules without a socket: admission, sessions, take-over, heartbeats, silence, queues and the end.
+//
+// Frames come in, frames go out through a Port, events accumulate until taken. Time is an argument, so the whole of it
+// runs in tests without a clock. The socket side calls flush() and tick() once per turn.
+//
+// threads  the link thread
+#pragma once
+
+#include <deque>
+#include <map>
+#include <set>
+#include <vector>
+
+#include "wire/link.h"
+#include "wire/secure_channel.h"
+
+namespace causeway {
+
+/// What the core asks of the sockets.
+class LinkPort {
+public:
+    enum class Sent { yes, full, gone };
+    virtual ~LinkPort() = default;
+    /// Takes the frame only when the answer is `yes`.
+    virtual Sent send(ConnectionId connection, Bytes& frame) = 0;
+    /// Ends the connection now; nothing more comes from it.
+    virtual void expel(ConnectionId connection) = 0;
+};
+
+class LinkCore {
+public:
+    LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
+             LinkPort& port);
+
+    // ---- from the sockets
+    /// A stranger has connected. False when there is no room: expel it.
+    bool accept(ConnectionId connection, std::string address, Instant now);
+    void dial(ConnectionId connection, const ConnectOptions& options, Instant now, std::int64_t unix_s);
+    void receive(ConnectionId connection, ByteView frame, Instant now, std::int64_t unix_s);
+    void lose(ConnectionId connection, Error why);
+
+    // ---- commands
+    void send(ConnectionId connection, Message message);
+    void close(ConnectionId connection, Error why);
+    void close_all(const Error& why);
+    void set_pace(ConnectionId connection, Pace pace);
+
+    // ---- time
+    void tick(Instant now);
+    /// We did not look at the sockets for so long.
+    void forgive(Duration stall);
+    /// Seals and hands on what can go. Sealing is the last moment: priority is decided before it.
+    void flush(Instant now);
+
+    /// Some socket was full at the last flush: look again soon.
+    [[nodiscard]] bool blocked() const { return blocked_; }
+    [[nodiscard]] bool empty() const { return peers_.empty(); }
+    [[nodiscard]] std::vector<LinkEvent> take_events() { return std::exchange(events_, {}); }
+    /// Of all connections that speak for nodes, ended ones included.
+    [[nodiscard]] Traffic traffic() const { return traffic_; }
+    /// TLS is up and the first message has been accepted.
+    [[nodiscard]] bool is_admitted(ConnectionId connection) const;
+
+private:
+    enum class Phase {
+        handshaking,
+        greeting,    // accepted, TLS is up: the first message is awaited
+        contending,  // its identity has a live session, which is being probed
+        open,
+        closing,
+    };
+    struct Peer {
+        ConnectionId id = 0;
+        Phase phase = Phase::handshaking;
+        ConnectionKind kind = ConnectionKind::control;
+        bool accepted = false;
+        bool announced = false;  // the owner has heard of it, and hears of its end
+        std::string address;
+        ConnectionId control = 0;   // bulk: whose
+        std::uint64_t session = 0;  // dialled bulk: presented by Attach
+        std::optional<SecureChannel> channel;
+        std::deque<Message> outbox;
+        std::deque<Bytes> frames;  // sealed: the one that did not fit, or a handshake's
+        std::uint32_t sealed_messages = 0;  // in the frames that wait
+        std::deque<Message> held;  // contending: what came with the Hello
+        Liveness liveness;
+        Pace pace = Pace::idle;
+        Instant deadline = never;  // of the handshake, the contention, the enrolment or the close
+        Instant next_heartbeat = never;
+        std::uint64_t heartbeats = 0;
+        std::size_t bad_messages = 0;
+        bool finished = false;  // close_notify is sealed
+        bool counted = false;   // its bytes are part of the traffic
+        Error notice;           // the peer's last word, and when: if the connection ends now, it is the reason
+        Instant notice_at = never;
+        Error why;              // closing
+        Traffic traffic;
+
+        explicit Peer(Instant now) : liveness(now) {}
+    };
+
+    Peer* find(ConnectionId connection);
+    Peer& control_of(Peer& peer);
+    std::size_t count_unauthenticated() const;
+    Peer* live_control(const Identity& identity, ConnectionId except);
+
+    void opened(Peer& peer, Instant now);
+    void admit(Peer& peer, Instant now);
+    void handle(Peer& peer, ByteView bytes, Instant now);
+    void first_message(Peer& peer, Message message, Instant now);
+    void greet(Peer& peer, Message hello, Instant now);
+    void attach(Peer& peer, const Attach& attach, Instant now);
+    void deliver(Peer& peer, Message message);
+    void bad_message(Peer& peer, const Error& error);
+    void heard(Peer& peer, Instant now);
+
+    void settle_contentions(ConnectionId control, bool alive, Instant now);
+    void tick_open(Peer& peer, Instant now);
+    void queue_heartbeat(Peer& peer, bool asks);
+    void begin_close(Peer& peer, Error why, Instant now);
+    void end(ConnectionId connection);
+    Error cause(const Peer& peer, Error otherwise) const;
+    void account(Peer& peer, std::size_t received, std::size_t sent);
+    bool seal_next(Peer& peer, Instant now);
+    Status seal_one(Peer& peer, Bytes& frame);
+    void flush_peer(Peer& peer, Instant now);
+
+    const LinkLimits limits_;
+    const std::optional<ChannelContext> accepting_;
+    const std::optional<ChannelContext> connecting_;
+    LinkPort& port_;
+    std::map<ConnectionId, Peer> peers_;
+    std::set<ConnectionId> unsent_;  // with something to seal or send
+    std::vector<LinkEvent> events_;
+    Traffic traffic_;
+    Instant now_{};  // of the present turn, for commands
+    bool blocked_ = false;
+};
+
+}  // namespace causeway

@@ -1,0 +1,240 @@
+// What a connection is, by its first message; and who keeps an identity that two connections claim.
+//
+// Take-over (design.md section 5): a second control connection of one identity makes the link ask the first for a
+// heartbeat. A frame from it within a second keeps it, and the newcomer is refused; otherwise the newcomer takes over.
+// Operators are exempt: their commands are short, and two may run at once.
+#include "wire/link_core.h"
+
+#include <algorithm>
+
+#include "common/log.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t max_held_messages = 16;  // of a newcomer that is not admitted yet
+
+bool belongs_on(ConnectionKind kind, const Message& message) {
+    if (std::holds_alternative<ErrorNotice>(message) || std::holds_alternative<Bye>(message)) {
+        return true;
+    }
+    const bool join = std::holds_alternative<JoinRequest>(message) || std::holds_alternative<JoinReply>(message);
+    const bool bulk = std::holds_alternative<Pull>(message) || std::holds_alternative<Credit>(message) ||
+                      std::holds_alternative<Chunk>(message) || std::holds_alternative<TransferEnd>(message);
+    switch (kind) {
+        case ConnectionKind::join:
+            return join;
+        case ConnectionKind::bulk:
+            return bulk;
+        case ConnectionKind::control:
+            return !join && !bulk && !std::holds_alternative<Attach>(message);
+    }
+    return false;
+}
+
+std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+}  // namespace
+
+LinkCore::Peer& LinkCore::control_of(Peer& peer) {
+    auto* control = peer.kind == ConnectionKind::bulk ? find(peer.control) : nullptr;
+    return control ? *control : peer;
+}
+
+LinkCore::Peer* LinkCore::live_control(const Identity& identity, ConnectionId except) {
+    for (auto& [id, peer] : peers_) {
+        const bool live = peer.phase == Phase::open || peer.phase == Phase::contending;
+        if (id != except && live && peer.accepted && peer.kind == ConnectionKind::control && peer.channel->peer() &&
+            peer.channel->peer()->identity == identity) {
+            return &peer;
+        }
+    }
+    return nullptr;
+}
+
+/// TLS is up. A dialled connection is usable now; an accepted one says first what it is.
+void LinkCore::opened(Peer& peer, Instant now) {
+    const auto& identity = peer.channel->peer();
+    peer.counted = identity && identity->identity.role != Role::operator_ && peer.kind != ConnectionKind::join;
+    if (peer.counted) {  // the handshake's bytes were bytes too
+        traffic_.received += peer.traffic.received;
+        traffic_.sent += peer.traffic.sent;
+    }
+    if (peer.accepted && peer.channel->protocol() == ChannelProtocol::session) {
+        peer.phase = Phase::greeting;
+        return;
+    }
+    if (peer.accepted) {
+        peer.kind = ConnectionKind::join;
+        const auto joins = std::ranges::count_if(peers_, [&](const auto& entry) {
+            return entry.second.accepted && entry.second.kind == ConnectionKind::join &&
+                   host_of(entry.second.address) == host_of(peer.address);
+        });
+        if (static_cast<std::size_t>(joins) > limits_.joins_per_host) {
+            begin_close(peer, {ErrorKind::overloaded, "too_many_joins", "too many nodes join from this address"}, now);
+            return;
+        }
+    }
+    if (!peer.accepted && peer.kind == ConnectionKind::bulk) {
+        peer.outbox.push_back(Attach{peer.session});
+        unsent_.insert(peer.id);
+    }
+    admit(peer, now);
+}
+
+void LinkCore::admit(Peer& peer, Instant now) {
+    peer.phase = Phase::open;
+    peer.announced = true;
+    if (peer.kind != ConnectionKind::join) {
+        peer.deadline = never;  // an enrolment keeps its own
+    }
+    peer.liveness = Liveness(now);
+    peer.liveness.set_pace(peer.pace);
+    peer.next_heartbeat = now + heartbeat_interval(peer.pace);
+    events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
+                                 peer.kind == ConnectionKind::bulk ? peer.control : 0});
+    for (auto& message : std::exchange(peer.held, {})) {
+        deliver(peer, std::move(message));
+    }
+}
+
+void LinkCore::handle(Peer& peer, ByteView bytes, Instant now) {
+    auto message = decode(bytes);
+    if (!message) {
+        bad_message(peer, message.error());
+        return;
+    }
+    switch (peer.phase) {
+        case Phase::greeting:
+            first_message(peer, std::move(*message), now);
+            return;
+        case Phase::contending:
+            if (peer.held.size() < max_held_messages && !std::holds_alternative<Heartbeat>(*message)) {
+                peer.held.push_back(std::move(*message));
+            }
+            return;
+        case Phase::open:
+            deliver(peer, std::move(*message));
+            return;
+        case Phase::handshaking:
+        case Phase::closing:
+            return;
+    }
+}
+
+void LinkCore::first_message(Peer& peer, Message message, Instant now) {
+    if (const auto* claim = std::get_if<Attach>(&message)) {
+        attach(peer, *claim, now);
+    } else if (std::holds_alternative<Hello>(message)) {
+        greet(peer, std::move(message), now);
+    } else {
+        begin_close(peer, {ErrorKind::invalid, "hello_expected", "the first message must be hello or attach, not " +
+                           std::string(message_name(message))}, now);
+    }
+}
+
+void LinkCore::greet(Peer& peer, Message hello, Instant now) {
+    const auto& identity = peer.channel->peer()->identity;
+    peer.kind = ConnectionKind::control;
+    peer.held.push_back(std::move(hello));
+    auto* first = identity.role == Role::operator_ ? nullptr : live_control(identity, peer.id);
+    if (!first) {
+        admit(peer, now);
+        return;
+    }
+    if (first->phase == Phase::contending) {
+        begin_close(peer, {ErrorKind::refused, "identity_in_use", "another start of this node is just being admitted"}, now);
+        return;
+    }
+    peer.phase = Phase::contending;
+    peer.control = first->id;
+    peer.deadline = now + limits_.probe;
+    queue_heartbeat(*first, true);
+}
+
+/// Ends every contention for the session `control`: it is alive, or it is not.
+void LinkCore::settle_contentions(ConnectionId control, bool alive, Instant now) {
+    for (auto& [id, peer] : peers_) {
+        if (peer.phase != Phase::contending || peer.control != control) {
+            continue;
+        }
+        peer.control = 0;
+        if (alive) {
+            begin_close(peer, {ErrorKind::refused, "identity_in_use",
+                               "a node with this identity is connected and answers: stop it first"}, now);
+            continue;
+        }
+        if (auto* old = find(control); old && old->phase != Phase::closing) {
+            begin_close(*old, {ErrorKind::disconnected, "replaced", "a newer start of this node has taken over"}, now);
+        }
+        admit(peer, now);
+    }
+}
+
+void LinkCore::attach(Peer& peer, const Attach& attach, Instant now) {
+    const auto* control = find(attach.session);
+    const bool known = control && control->phase == Phase::open && control->kind == ConnectionKind::control &&
+                       control->accepted && control->channel->peer()->identity == peer.channel->peer()->identity;
+    const auto siblings = std::ranges::count_if(peers_, [&](const auto& entry) {
+        return entry.second.kind == ConnectionKind::bulk && entry.second.control == attach.session;
+    });
+    if (!known) {
+        begin_close(peer, {ErrorKind::refused, "unknown_session", "no live session of this identity has that number"}, now);
+    } else if (static_cast<std::size_t>(siblings) >= limits_.bulk_per_session) {
+        begin_close(peer, {ErrorKind::overloaded, "too_many_connections", "this session has enough connections"}, now);
+    } else {
+        peer.kind = ConnectionKind::bulk;
+        peer.control = attach.session;
+        admit(peer, now);
+    }
+}
+
+/// To the owner, except what the link answers by itself.
+void LinkCore::deliver(Peer& peer, Message message) {
+    if (const auto* heartbeat = std::get_if<Heartbeat>(&message); heartbeat && peer.kind == ConnectionKind::control) {
+        if (heartbeat->asks) {
+            queue_heartbeat(peer, false);
+        }
+        return;
+    }
+    if (!belongs_on(peer.kind, message)) {
+        bad_message(peer, {ErrorKind::invalid, "wrong_connection",
+                           std::string(message_name(message)) + " does not belong on this connection"});
+        return;
+    }
+    if (const auto* notice = std::get_if<ErrorNotice>(&message)) {
+        peer.notice = {notice->kind, notice->code, notice->message};
+        peer.notice_at = now_;
+    } else if (const auto* farewell = std::get_if<Bye>(&message)) {
+        peer.notice = bye(farewell->reason);
+        peer.notice_at = now_;
+    }
+    events_.emplace_back(PeerMessage{peer.id, std::move(message)});
+}
+
+/// Answered with what is wrong and counted: one bad message of an admitted peer harms nobody.
+void LinkCore::bad_message(Peer& peer, const Error& error) {
+    log_info("link", "bad message from " + peer.address + ": " + error.message);
+    if (peer.phase != Phase::open || ++peer.bad_messages > limits_.bad_messages) {
+        begin_close(peer, error, now_);
+        return;
+    }
+    send(peer.id, ErrorNotice{error.kind, error.code, error.message});
+}
+
+/// A complete frame is a sign of life of the whole session.
+void LinkCore::heard(Peer& peer, Instant now) {
+    if (peer.phase != Phase::open) {
+        return;
+    }
+    auto& control = control_of(peer);
+    if (control.phase != Phase::open || control.kind != ConnectionKind::control) {
+        return;
+    }
+    if (control.liveness.heard(now)) {
+        events_.emplace_back(PeerHeard{control.id});
+    }
+    settle_contentions(control.id, true, now);
+}
+
+}  // namespace causeway

@@ -1,0 +1,227 @@
+// The listening ROUTER: who is behind a routing id, who has gone, and how one is put out.
+#include <arpa/inet.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <zmq.h>
+
+#include <cerrno>
+
+#include "common/log.h"
+#include "wire/sockets.h"
+
+namespace causeway {
+namespace {
+
+constexpr int max_frames_per_turn = 64;
+constexpr std::size_t max_bytes_per_turn = 4 << 20;  // about 2 ms of opening
+constexpr int max_happenings = 256;                  // before each frame
+constexpr std::size_t max_dead = 4096;
+// What may lie unread between a peer's socket and the core: kernel buffers (6 MB), two frames, the decoder. A peer
+// that has not been admitted has no use for that much.
+constexpr std::uint64_t allowance = 24 << 20;
+constexpr std::uint64_t allowance_before_admission = 4 << 20;
+constexpr Duration hoarder_interval = std::chrono::milliseconds(100);
+
+/// "192.0.2.1:5000" or "[2001:db8::1]:5000"; empty when the peer is gone already.
+std::string peer_name(int descriptor) {
+    sockaddr_storage address{};
+    socklen_t size = sizeof(address);
+    if (getpeername(descriptor, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
+        return {};
+    }
+    std::array<char, INET6_ADDRSTRLEN> text{};
+    if (address.ss_family == AF_INET6) {
+        const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+        if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+            inet_ntop(AF_INET, &v6.sin6_addr.s6_addr[12], text.data(), text.size());
+        } else {
+            inet_ntop(AF_INET6, &v6.sin6_addr, text.data(), text.size());
+        }
+        return Address{text.data(), ntohs(v6.sin6_port)}.text();
+    }
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    inet_ntop(AF_INET, &v4.sin_addr, text.data(), text.size());
+    return Address{text.data(), ntohs(v4.sin_port)}.text();
+}
+
+std::uint64_t bytes_received(int descriptor) {
+    tcp_info info{};
+    socklen_t size = sizeof(info);
+    return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Listener>> Listener::open(SocketContext& context, const Address& address) {
+    auto listener = std::make_unique<Listener>(
+        MonitoredSocket(context, ZMQ_ROUTER, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED));
+    TRY(listener->bind(address));
+    return listener;
+}
+
+Status Listener::bind(const Address& address) {
+    const auto endpoint = [&](const std::string& host) {
+        const bool any = address.port == 0;
+        return "tcp://" + (any ? Address{host, 0}.text().substr(0, Address{host, 0}.text().size() - 1) + "*"
+                               : Address{host, address.port}.text());
+    };
+    int failed = zmq_bind(socket_.socket(), endpoint(address.host == "*" ? "::" : address.host).c_str());
+    if (failed != 0 && address.host == "*" && errno != EADDRINUSE) {  // a machine without IPv6
+        socket_.set(ZMQ_IPV6, 0);
+        failed = zmq_bind(socket_.socket(), endpoint("0.0.0.0").c_str());
+    }
+    if (failed != 0 && errno == EADDRINUSE) {
+        return fail(ErrorKind::io, "port_in_use", "another program listens on " + address.text() +
+                    ": stop it or choose another port with --listen HOST:PORT");
+    }
+    if (failed != 0) {
+        return fail(ErrorKind::io, "cannot_listen", "cannot listen on " + address.text() + ": " + zmq_strerror(errno));
+    }
+    std::array<char, 256> bound{};
+    std::size_t size = bound.size();
+    zmq_getsockopt(socket_.socket(), ZMQ_LAST_ENDPOINT, bound.data(), &size);
+    const std::string_view text(bound.data());
+    TRY_ASSIGN(const auto actual, parse_address(text.substr(text.find("//") + 2)));
+    port_ = actual.port;
+    return {};
+}
+
+void Listener::follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now) {
+    for (int i = 0; i < max_happenings; ++i) {
+        const auto happening = socket_.next_happening();
+        if (!happening) {
+            return;
+        }
+        if (happening->event == ZMQ_EVENT_ACCEPTED) {
+            accepted(core, next_id++, happening->value, now);
+        } else if (happening->event == ZMQ_EVENT_DISCONNECTED) {
+            disconnected(core, happening->value);
+        }
+    }
+}
+
+void Listener::accepted(LinkCore& core, ConnectionId connection, int descriptor, Instant now) {
+    disconnected(core, descriptor);  // a descriptor that comes again was closed before
+    Stranger stranger{connection, peer_name(descriptor), {}, 0, false};
+    const auto address = stranger.address;
+    by_descriptor_.emplace(descriptor, std::move(stranger));
+    by_connection_.emplace(connection, descriptor);
+    if (!core.accept(connection, address, now)) {
+        expel(connection);
+    }
+}
+
+void Listener::disconnected(LinkCore& core, int descriptor) {
+    const auto found = by_descriptor_.find(descriptor);
+    if (found == by_descriptor_.end()) {
+        return;
+    }
+    const Stranger gone = std::move(found->second);
+    by_descriptor_.erase(found);
+    by_connection_.erase(gone.connection);
+    bury(gone.routing);
+    core.lose(gone.connection, {ErrorKind::disconnected, "connection_lost", "the connection was closed by the peer"});
+}
+
+/// Frames of the dead may still be readable, and their descriptor may live again.
+void Listener::bury(const std::string& routing) {
+    if (routing.empty()) {
+        return;
+    }
+    dead_.insert(routing);
+    dead_order_.push_back(routing);
+    if (dead_order_.size() > max_dead) {
+        dead_.erase(dead_order_.front());
+        dead_order_.pop_front();
+    }
+}
+
+Listener::Stranger* Listener::whose(const std::string& routing, int descriptor) {
+    const auto found = by_descriptor_.find(descriptor);
+    if (found == by_descriptor_.end() || dead_.contains(routing)) {
+        return nullptr;
+    }
+    auto& stranger = found->second;
+    if (stranger.routing.empty()) {
+        stranger.routing = routing;
+    }
+    return stranger.routing == routing ? &stranger : nullptr;
+}
+
+/// One frame. False when there is none.
+bool Listener::read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::int64_t unix_s,
+                        std::size_t& taken) {
+    std::array<char, 256> routing{};
+    const int length = zmq_recv(socket_.socket(), routing.data(), routing.size(), ZMQ_DONTWAIT);
+    if (length < 0) {
+        return false;
+    }
+    follow_monitor(core, next_id, now);
+    const std::string id(routing.data(), std::min(static_cast<std::size_t>(length), routing.size()));
+    for (int more = 1; more != 0;) {  // the parts of one message: bytes like any others
+        zmq_msg_t frame;
+        zmq_msg_init(&frame);
+        if (zmq_msg_recv(&frame, socket_.socket(), ZMQ_DONTWAIT) < 0) {
+            zmq_msg_close(&frame);
+            return false;
+        }
+        more = zmq_msg_more(&frame);
+        const auto size = zmq_msg_size(&frame);
+        if (auto* stranger = whose(id, zmq_msg_get(&frame, ZMQ_SRCFD)); stranger && !stranger->expelled) {
+            stranger->taken += size;
+            core.receive(stranger->connection, {static_cast<const std::byte*>(zmq_msg_data(&frame)), size}, now, unix_s);
+        }
+        taken += size;
+        zmq_msg_close(&frame);
+    }
+    return true;
+}
+
+void Listener::read(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::int64_t unix_s) {
+    follow_monitor(core, next_id, now);
+    std::size_t taken = 0;
+    for (int i = 0; i < max_frames_per_turn && taken < max_bytes_per_turn; ++i) {
+        if (!read_one(core, next_id, now, unix_s, taken)) {
+            return;
+        }
+    }
+}
+
+LinkPort::Sent Listener::send(ConnectionId connection, Bytes& frame) {
+    const auto descriptor = by_connection_.find(connection);
+    if (descriptor == by_connection_.end()) {
+        return LinkPort::Sent::gone;
+    }
+    const auto& stranger = by_descriptor_.at(descriptor->second);
+    return stranger.expelled ? LinkPort::Sent::gone : send_frame(socket_.socket(), &stranger.routing, frame);
+}
+
+void Listener::expel(ConnectionId connection) {
+    const auto descriptor = by_connection_.find(connection);
+    if (descriptor == by_connection_.end()) {
+        return;
+    }
+    auto& stranger = by_descriptor_.at(descriptor->second);
+    // libzmq may have closed it, and another connection may have the number: the names tell.
+    if (!stranger.expelled && peer_name(descriptor->second) == stranger.address) {
+        shutdown(descriptor->second, SHUT_RDWR);
+    }
+    stranger.expelled = true;
+}
+
+void Listener::expel_hoarders(LinkCore& core, Instant now) {
+    if (now < next_hoarder_check_) {
+        return;
+    }
+    next_hoarder_check_ = now + hoarder_interval;
+    for (auto& [descriptor, stranger] : by_descriptor_) {
+        const auto most = core.is_admitted(stranger.connection) ? allowance : allowance_before_admission;
+        if (!stranger.expelled && bytes_received(descriptor) > stranger.taken + most + stranger.taken / 64) {
+            log_warn("link", "expelled " + stranger.address + ": it sends more than it may");
+            expel(stranger.connection);
+        }
+    }
+}
+
+}  // namespace causeway

@@ -1,0 +1,58 @@
+// When a silent peer is suspected. Pure: the link tells it what it heard and when.
+//
+// Where heartbeats come regularly the bound is just below 2 s (four missed beats); on a worse link it follows the
+// largest gap seen lately, because a slow link that moves is healthy. source: design.md section 4; the adaptive bound
+// is in the spirit of the phi accrual detector (Hayashibara et al. 2004), with a maximum instead of a distribution.
+//
+// threads  reentrant
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/time.h"
+
+namespace causeway {
+
+enum class Pace { idle, leased };  // heartbeats every 2 s, every 500 ms
+
+constexpr Duration heartbeat_interval(Pace pace) {
+    return pace == Pace::leased ? std::chrono::milliseconds(500) : std::chrono::seconds(2);
+}
+
+class Liveness {
+public:
+    explicit Liveness(Instant now) : last_heard_(now) {}
+
+    /// A complete frame came on any of the peer's connections. True when the peer had been suspected.
+    bool heard(Instant now) {
+        const Duration gap = std::max(now - last_heard_, Duration(0));
+        largest_gap_ = std::max(gap, from_seconds(seconds(largest_gap_) * std::exp2(-seconds(gap) / half_life_s)));
+        last_heard_ = now;
+        return std::exchange(suspected_, false);
+    }
+    /// True once per silence, when the bound has passed.
+    bool suspect(Instant now) {
+        return !suspected_ && now - last_heard_ > bound() && (suspected_ = true);
+    }
+    void set_pace(Pace pace) { pace_ = pace; }
+    /// We ourselves did not look for so long: it says nothing about the peer.
+    void forgive(Duration stall) { last_heard_ += stall; }
+
+    [[nodiscard]] Duration bound() const {
+        const Duration regular = pace_ == Pace::leased ? std::chrono::milliseconds(1900) : std::chrono::seconds(6);
+        return std::clamp(3 * largest_gap_, regular, longest_bound);
+    }
+    [[nodiscard]] Duration silence(Instant now) const { return now - last_heard_; }
+
+private:
+    static constexpr Duration longest_bound = std::chrono::seconds(30);
+    static constexpr double half_life_s = 2;  // a change of pace is forgotten within a few beats
+
+    Instant last_heard_;
+    Duration largest_gap_ = std::chrono::seconds(2);  // before anything is known: an idle peer's
+    Pace pace_ = Pace::idle;
+    bool suspected_ = false;
+};
+
+}  // namespace causeway
