@@ -10,6 +10,7 @@
 // After it, for the last set:
 #include <hwy/highway.h>
 
+#include <bit>
 #include <cmath>
 
 #include "kernels/cpu/streaming.h"
@@ -47,16 +48,44 @@ struct Limbs {
     Integers low;
 };
 
-/// Adds one term to a vector of limbs. |rest| <= 2^51 units of low, where adding 1.5 * 2^52 rounds to nearest even
-/// and leaves the integer in the low bits: the same as rint, in one addition.
-HWY_INLINE Limbs added(Limbs limbs, double weight, const float* values) {
+/// Adds one element of each term, in the plainest form.
+void add_element(const ExactPass& pass, std::int64_t* high, std::int64_t* low, std::size_t i) {
+    for (int k = 0; k < pass.count; ++k) {
+        const double product = pass.weights[k] * double{pass.values[k][i]};
+        const double whole = std::rint(product * 0x1p10);
+        high[i] += static_cast<std::int64_t>(whole);
+        low[i] += static_cast<std::int64_t>(std::rint((product - whole * 0x1p-10) * 0x1p62));
+    }
+}
+
+/// Adds a vector of each term; `fits` becomes false where a product is too large for this form.
+///
+/// A double that is added to 1.5 * 2^52 is rounded to an integer, to nearest even as rint does, and stands in the low
+/// bits of the result; added to 1.5 it is rounded to units of 2^-52. So with products in units of 2^-10 both limbs are
+/// one addition each, and no instruction set needs a conversion. The constants' own bits are taken off at the end.
+/// Right while |product| <= 2^51 units, 2^41; the rest is at most half a unit.
+HWY_INLINE Limbs added(Limbs limbs, const ExactPass& pass, std::size_t i, bool& fits) {
     const F64 d;
-    const auto magic = hn::Set(d, 0x1.8p52);
-    const auto product = hn::Mul(hn::Set(d, weight), hn::PromoteTo(d, hn::LoadU(HalfF32(), values)));
-    const auto whole = hn::Round(hn::Mul(product, hn::Set(d, 0x1p10)));
-    const auto rest = hn::Mul(hn::Sub(product, hn::Mul(whole, hn::Set(d, 0x1p-10))), hn::Set(d, 0x1p62));
-    const auto low = hn::Sub(hn::BitCast(I64(), hn::Add(rest, magic)), hn::BitCast(I64(), magic));
-    return {hn::Add(limbs.high, hn::ConvertTo(I64(), whole)), hn::Add(limbs.low, low)};
+    constexpr double to_integer = 0x1.8p52;
+    constexpr double to_low_units = 1.5;
+    const hn::Rebind<std::uint64_t, F64> bits;  // unsigned: their sums wrap around
+    auto high = hn::BitCast(bits, limbs.high);
+    auto low = hn::BitCast(bits, limbs.low);
+    auto largest = hn::Zero(d);
+    for (int k = 0; k < pass.count; ++k) {
+        const auto x = hn::PromoteTo(d, hn::LoadU(HalfF32(), pass.values[k] + i));
+        const auto product = hn::Mul(hn::Set(d, pass.weights[k] * 0x1p10), x);
+        const auto shifted = hn::Add(product, hn::Set(d, to_integer));
+        const auto rest = hn::Sub(product, hn::Sub(shifted, hn::Set(d, to_integer)));
+        high = hn::Add(high, hn::BitCast(bits, shifted));
+        low = hn::Add(low, hn::BitCast(bits, hn::Add(rest, hn::Set(d, to_low_units))));
+        largest = hn::Max(largest, hn::Abs(product));
+    }
+    fits = hn::AllTrue(d, hn::Lt(largest, hn::Set(d, 0x1p51)));
+    const auto count = static_cast<std::uint64_t>(pass.count);
+    high = hn::Sub(high, hn::Set(bits, count * std::bit_cast<std::uint64_t>(to_integer)));
+    low = hn::Sub(low, hn::Set(bits, count * std::bit_cast<std::uint64_t>(to_low_units)));
+    return {hn::BitCast(I64(), high), hn::BitCast(I64(), low)};
 }
 
 HWY_INLINE Limbs carried(Limbs limbs) {
@@ -70,20 +99,19 @@ void exact_add(const ExactPass& pass, std::int64_t* high, std::int64_t* low, std
     const std::size_t step = hn::Lanes(I64());
     std::size_t i = 0;
     for (; i + step <= n; i += step) {
-        Limbs limbs{hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)};
-        for (int k = 0; k < pass.count; ++k) {
-            limbs = added(limbs, pass.weights[k], pass.values[k] + i);
+        bool fits = false;
+        const auto limbs = added({hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)}, pass, i, fits);
+        if (!fits) {
+            for (std::size_t j = i; j < i + step; ++j) {
+                add_element(pass, high, low, j);
+            }
+            continue;
         }
         hn::StoreU(limbs.high, I64(), high + i);
         hn::StoreU(limbs.low, I64(), low + i);
     }
     for (; i < n; ++i) {
-        for (int k = 0; k < pass.count; ++k) {
-            const double product = pass.weights[k] * double{pass.values[k][i]};
-            const double whole = std::rint(product * 0x1p10);
-            high[i] += static_cast<std::int64_t>(whole);
-            low[i] += static_cast<std::int64_t>(std::rint((product - whole * 0x1p-10) * 0x1p62));
-        }
+        add_element(pass, high, low, i);
     }
 }
 
