@@ -1,0 +1,154 @@
+// See client_host.h.
+#include "simulation/client_host.h"
+
+#include "simulation/describe.h"
+
+namespace causeway::simulation {
+
+std::function<void()> ClientHost::while_alive(std::function<void()> action) {
+    return [this, life = life_, action = std::move(action)] {
+        if (life_ == life && session_) {
+            action();
+        }
+    };
+}
+
+void ClientHost::start() {
+    around_.transcript.add(options_.node, "start");
+    auto options = options_;
+    options.held = work_.held();
+    session_.emplace(std::move(options));
+    take(session_->start(around_.queue.now()));
+}
+
+void ClientHost::crash() {
+    around_.transcript.add(options_.node, "crash");
+    ++life_;
+    session_.reset();
+    received_.clear();
+    effects_left_.reset();
+    work_.crash();
+    around_.network.vanish(link_, Side::client);
+    if (const auto crashed = std::exchange(crashed_, {})) {
+        crashed();
+    }
+}
+
+void ClientHost::crash_after(std::uint32_t effects, std::function<void()> crashed) {
+    effects_left_ = effects;
+    crashed_ = std::move(crashed);
+}
+
+bool ClientHost::survives_next_effect() {
+    if (effects_left_ && (*effects_left_)-- == 0) {
+        crash();
+        return false;
+    }
+    return true;
+}
+
+void ClientHost::event(const node::Event& event) {
+    if (session_) {
+        take(session_->step(around_.queue.now(), event));
+    }
+}
+
+void ClientHost::take(const node::Effects& effects) {
+    wake(effects.wake_at);
+    for (const auto& one : effects.persist) {
+        if (!survives_next_effect()) {
+            return;
+        }
+        persist(one);
+    }
+    for (const auto& message : effects.send) {
+        if (!survives_next_effect()) {
+            return;
+        }
+        around_.transcript.add(options_.node, "-> coordinator " + describe(message));
+        around_.network.send(Side::client, link_, message);
+    }
+    for (const auto& job : effects.jobs) {
+        if (!survives_next_effect()) {
+            return;
+        }
+        around_.transcript.add(options_.node, "job " + describe(job));
+        run(job);
+    }
+}
+
+void ClientHost::persist(const node::Persist& persist) {
+    around_.transcript.add(options_.node, "persist " + describe(persist));
+    if (const auto* resolve = std::get_if<node::ResolvePending>(&persist)) {
+        around_.invariants.resolved(options_.node, *resolve);
+        work_.resolve(*resolve);
+    } else {
+        work_.forget(std::get<node::ForgetExperiment>(persist));
+    }
+}
+
+void ClientHost::wake(Instant when) {
+    ++wakes_;
+    if (when != never) {
+        around_.queue.at(when, while_alive([this, wake = wakes_] {
+            if (wake == wakes_) {
+                event(node::Tick{});
+            }
+        }));
+    }
+}
+
+void ClientHost::run(const node::Job& job) {
+    if (std::holds_alternative<node::Connect>(job)) {
+        around_.network.connect(link_);
+    } else if (std::holds_alternative<node::Disconnect>(job)) {
+        around_.network.vanish(link_, Side::client);
+    } else if (const auto* model = std::get_if<node::FetchModel>(&job)) {
+        fetch(*model);
+    } else if (const auto* assignment = std::get_if<node::Train>(&job)) {
+        train(*assignment);
+    } else if (trainings_ % 2 == 0) {
+        ++trainings_;  // stopped at the next instruction; every second one had just ended, and its Trained still comes
+    }
+}
+
+void ClientHost::fetch(const node::FetchModel& job) {
+    if (work_.has_model(job.model)) {
+        around_.queue.after(Duration::zero(), while_alive([this, job] { event(node::ModelFetched{job.model, {}}); }));
+        return;
+    }
+    auto& at = received_[job.model];
+    if (!at) {
+        at = std::make_shared<std::uint64_t>(0);
+    }
+    around_.network.transfer(link_, Side::coordinator, job.bytes, at, [this, job, life = life_](const Status& status) {
+        if (life_ != life || !session_) {
+            return;
+        }
+        node::ModelFetched fetched{job.model, {}};
+        const auto bytes = status ? around_.read_model(job.model) : Result<Bytes>(fail(status.error()));
+        if (bytes) {
+            work_.keep_model(job.model, *bytes);
+        } else {
+            fetched.error = bytes.error();
+        }
+        event(fetched);
+    });
+}
+
+void ClientHost::train(const node::Train& job) {
+    const auto run = ++trainings_;
+    const auto time = work_.time_to_train(job.assign);
+    around_.queue.after(time / 2, while_alive([this, run, lease = job.assign.lease] {
+        if (trainings_ == run) {
+            event(node::TrainingProgress{lease, 1, 2, 1.0});
+        }
+    }));
+    around_.queue.after(time, while_alive([this, run, assign = job.assign] {
+        if (trainings_ == run) {
+            event(work_.train(assign));
+        }
+    }));
+}
+
+}  // namespace causeway::simulation

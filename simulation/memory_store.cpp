@@ -1,0 +1,47 @@
+// See memory_store.h.
+#include "simulation/memory_store.h"
+
+namespace causeway::simulation {
+
+void MemoryStore::apply(const std::vector<Persist>& persists) {
+    for (const auto& persist : persists) {
+        std::visit([&](const auto& save) { apply_one(save); }, persist);
+    }
+}
+
+void MemoryStore::apply_one(const SaveExperiment& save) { experiments_[save.experiment].saved = save; }
+
+void MemoryStore::apply_one(const SaveDecision& save) {
+    experiments_.at(save.experiment).decisions.push_back(save);
+}
+
+void MemoryStore::apply_one(const SaveCommit& save) {
+    auto& experiment = experiments_.at(save.experiment);
+    experiment.rounds.push_back({save.round, save.model, save.model_bytes, save.summary, std::nullopt});
+    experiment.next_cohort = save.next_cohort;
+    experiment.decisions.clear();
+    for (const auto& [node, update] : save.participants) {
+        experiment.last_counted[node] = {save.round, update};
+    }
+}
+
+void MemoryStore::apply_one(const SaveEvaluation& save) {
+    experiments_.at(save.experiment).rounds.at(save.round).evaluation = save;
+}
+
+void MemoryStore::apply_one(const SaveDeclaration& save) { declared_[save.node] = save.datasets; }
+
+Recovered MemoryStore::recover() {
+    Recovered recovered{++epoch_, {}, declared_};
+    for (const auto& [id, experiment] : experiments_) {
+        recovered.experiments.push_back(experiment);
+    }
+    return recovered;
+}
+
+const RecoveredExperiment* MemoryStore::find(ExperimentId id) const {
+    const auto found = experiments_.find(id);
+    return found == experiments_.end() ? nullptr : &found->second;
+}
+
+}  // namespace causeway::simulation

@@ -1,0 +1,48 @@
+// What the virtual world cannot do itself: the computing behind jobs. Tests script it; `simulate` does the real thing.
+//
+// Calls are made at the virtual instant at which a job ends, so a crash before that leaves nothing behind. What a
+// crash loses (sums in memory) and keeps (files) is the work's own affair: crash() tells it.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "client/effects.h"
+#include "coordinator/effects.h"
+
+namespace causeway::simulation {
+
+class CoordinatorWork {
+public:
+    virtual ~CoordinatorWork() = default;
+    virtual void open_round(const OpenRound& job) = 0;
+    virtual void release(const ReleaseExperiment& job) = 0;
+    /// How long the job takes, without transfers.
+    virtual Duration time_of(const Job& job) = 0;
+    // Each answers with its event, or with JobFailed.
+    virtual CoordinatorEvent make_model(const MakeModel& job, const SaveExperiment& experiment) = 0;
+    /// The update has arrived: past the firewall and into the sum, or refused.
+    virtual UpdateAbsorbed absorb(const AbsorbUpdate& job, ByteView update) = 0;
+    virtual CoordinatorEvent finish_round(const FinishRound& job) = 0;
+    virtual CoordinatorEvent evaluate(const EvaluateModel& job) = 0;
+    virtual Result<Bytes> read_model(const Digest& model) = 0;
+    virtual void crash() = 0;
+};
+
+class ClientWork {
+public:
+    virtual ~ClientWork() = default;
+    virtual bool has_model(const Digest& model) = 0;
+    virtual void keep_model(const Digest& model, ByteView bytes) = 0;
+    virtual Duration time_to_train(const Assign& assign) = 0;
+    /// The update and its pending state are durable when it returns.
+    virtual node::Trained train(const Assign& assign) = 0;
+    virtual Result<Bytes> read_update(const Digest& update) = 0;
+    virtual void resolve(const node::ResolvePending& what) = 0;
+    virtual void forget(const node::ForgetExperiment& what) = 0;
+    /// What is durable: read at each start.
+    virtual std::vector<HeldUpdate> held() = 0;
+    virtual void crash() = 0;
+};
+
+}  // namespace causeway::simulation

@@ -1,0 +1,89 @@
+// A whole federation in virtual time: the real Coordinator, the real Sessions, a network and their failures.
+//
+// Everything is a function of the options and of the calls made here: one seed, one history. Tests drive it with
+// scripted work, `simulate` with the real trainer. Single thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "simulation/client_host.h"
+#include "simulation/coordinator_host.h"
+
+namespace causeway::simulation {
+
+struct ClientSetup {
+    std::string name;
+    std::vector<DatasetDeclaration> datasets;
+    ClientWork* work = nullptr;  // outlives the world
+    LinkOptions link;
+    std::function<std::optional<node::Objection>(const Assign&)> policy;
+};
+
+struct WorldOptions {
+    CoordinatorOptions coordinator;
+    CoordinatorWork* work = nullptr;  // outlives the world
+    std::vector<ClientSetup> clients;
+    Transcript::Keep keep = Transcript::Keep::nothing;
+};
+
+class World {
+public:
+    explicit World(WorldOptions options);
+    World(const World&) = delete;
+    World& operator=(const World&) = delete;
+
+    /// Starts the coordinator and every client.
+    void start();
+    [[nodiscard]] Instant now() const { return queue_.now(); }
+    void run_for(Duration time);
+    /// Runs until it holds; false when it does not within `bound` of virtual time.
+    bool run_until(const std::function<bool()>& holds, Duration bound);
+    /// Does it when the world gets there.
+    void at(Instant when, std::function<void()> action) { queue_.at(when, std::move(action)); }
+
+    /// A request of an operator, in a session of its own; replies() collects what comes.
+    void request(const std::string& verb, const Json& body);
+    /// Submits, and checks commits against this experiment's quorum from then on.
+    void submit(const std::string& file);
+    [[nodiscard]] const std::vector<Reply>& replies() const { return coordinator_->replies(); }
+    [[nodiscard]] std::vector<Json> events() const;
+
+    // Failures.
+    void crash_coordinator(Duration down);
+    void crash_coordinator_after(std::uint32_t effects, Duration down);
+    void crash_client(std::size_t client, Duration down);
+    void crash_client_after(std::size_t client, std::uint32_t effects, Duration down);
+    void cut(std::size_t client) { network_->cut(client, "the link was cut"); }
+    void stall(std::size_t client, Duration how_long) { network_->stall(client, how_long); }
+
+    [[nodiscard]] const CoordinatorHost& coordinator() const { return *coordinator_; }
+    [[nodiscard]] const ClientHost& client(std::size_t index) const { return *clients_[index]; }
+    [[nodiscard]] std::size_t client_count() const { return clients_.size(); }
+    /// As persisted.
+    [[nodiscard]] std::string state(ExperimentId id) const;
+    [[nodiscard]] std::string reason(ExperimentId id) const;
+    [[nodiscard]] Digest last_model(ExperimentId id) const;
+    [[nodiscard]] std::uint32_t rounds(ExperimentId id) const;
+    [[nodiscard]] bool over(ExperimentId id) const;
+    [[nodiscard]] const std::vector<std::string>& broken_rules() const { return invariants_.broken(); }
+    [[nodiscard]] const std::string& transcript() const { return transcript_.text(); }
+    [[nodiscard]] const Network& network() const { return *network_; }
+
+private:
+    Network::Sinks sinks();
+    void start_coordinator_in(Duration wait);
+    void start_client_in(std::size_t client, Duration wait);
+
+    EventQueue queue_;
+    Transcript transcript_;
+    Invariants invariants_;
+    std::unique_ptr<Network> network_;
+    std::unique_ptr<CoordinatorHost> coordinator_;
+    std::vector<std::unique_ptr<ClientHost>> clients_;
+    ExperimentId submitted_ = 0;
+};
+
+}  // namespace causeway::simulation
