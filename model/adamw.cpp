@@ -18,7 +18,9 @@ constexpr std::array fields = {
     OptimizerField{"weight_decay", 0.01, 0.0, 1e6, Ends::closed, "share of a parameter that a step of rate 1 removes"},
 };
 
-std::size_t moments(const OptimizerSpec&) { return 2; }
+std::size_t moments(const OptimizerSpec&) {
+    return 2;
+}
 
 Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     TRY_ASSIGN(Plan * plan, plans.get(ops::adamw()));

@@ -16,6 +16,7 @@ constexpr std::size_t max_input_rank = 4;  // time or depth, height, width, chan
 constexpr std::string_view cross_entropy = "cross-entropy";
 using Errors = std::vector<LayerError>;
 
+/// Shapes come from files and peers: their product is bounded before anything multiplies it.
 void check_input(const Shape& input, Errors& errors) {
     std::int64_t elements = 1;
     for (const std::int64_t extent : input) {
@@ -26,21 +27,24 @@ void check_input(const Shape& input, Errors& errors) {
         }
     }
     if (input.empty() || input.size() > max_input_rank || elements > max_boundary_elements) {
-        errors.push_back({0, fmt::format("the input shape {} needs 1 to {} dimensions, each at least 1, and at most {} "
-                                         "elements", to_string(Shape(input.begin(), input.begin() +
-                                         static_cast<std::ptrdiff_t>(std::min<std::size_t>(input.size(), 8)))),
-                                         max_input_rank, max_boundary_elements), LayerError::Place::input});
+        const Shape shown(input.begin(), input.begin() + std::min<std::ptrdiff_t>(std::ssize(input), 8));
+        errors.push_back({0,
+                          fmt::format("the input shape {} needs 1 to {} dimensions, each at least 1, and at most {} "
+                                      "elements",
+                                      to_string(shown), max_input_rank, max_boundary_elements),
+                          LayerError::Place::input});
     }
 }
 
 void check_loss_name(std::string_view loss, Errors& errors) {
     if (loss != cross_entropy) {
-        errors.push_back({0, fmt::format("there is no loss \"{}\"; the one there is is \"{}\"", loss.substr(0, 40),
-                                         cross_entropy), LayerError::Place::loss});
+        errors.push_back(
+            {0, fmt::format("there is no loss \"{}\"; the one there is is \"{}\"", loss.substr(0, 40), cross_entropy),
+             LayerError::Place::loss});
     }
 }
 
-/// Elements of a boundary, or more than the limit when it overflows.
+/// Counts by division, so that no product of hostile extents overflows.
 bool boundary_fits(const Boundary& boundary) {
     std::int64_t left = max_boundary_elements;
     for (const BoundaryTensor& tensor : boundary) {
@@ -65,9 +69,10 @@ void check_scores(const Boundary& last, Errors& errors) {
         last.front().shape[0] >= 2) {
         return;
     }
-    errors.push_back({0, fmt::format("{} takes one row of at least 2 scores per example, but the last layer gives {}; "
-                                     "end with \"dense CLASSES\"", cross_entropy,
-                                     last.empty() ? "nothing" : to_string(last.front().shape)),
+    errors.push_back({0,
+                      fmt::format("{} takes one row of at least 2 scores per example, but the last layer gives {}; "
+                                  "end with \"dense CLASSES\"",
+                                  cross_entropy, last.empty() ? "nothing" : to_string(last.front().shape)),
                       LayerError::Place::loss});
 }
 
@@ -91,8 +96,8 @@ Result<Shape> parse_input(std::string_view text) {
 std::string all_messages(const Errors& errors) {
     std::vector<std::string> lines;
     for (const LayerError& error : errors) {
-        lines.push_back(error.place == LayerError::Place::layer ? fmt::format("layer {}: {}", error.layer, error.message)
-                                                                : error.message);
+        const bool of_layer = error.place == LayerError::Place::layer;
+        lines.push_back(of_layer ? fmt::format("layer {}: {}", error.layer, error.message) : error.message);
     }
     return join(lines, "; ");
 }
@@ -112,8 +117,8 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
     chain.input_ = input;
     chain.loss_ = loss;
     chain.boundaries_.push_back({{DType::f32, input}});
-    bool shapes_known = std::ranges::none_of(
-        errors, [](const LayerError& error) { return error.place == LayerError::Place::input; });
+    bool shapes_known =
+        std::ranges::none_of(errors, [](const LayerError& error) { return error.place == LayerError::Place::input; });
     for (std::size_t i = 0; i < layers.size(); ++i) {
         auto added = chain.add_layer(layers[i], shapes_known);
         if (!added) {
@@ -149,11 +154,11 @@ Status Chain::add_layer(std::string_view text, bool shapes_known) {
 /// Names are kind, occurrence of the kind (from 1), parameter: "dense2.bias".
 Status Chain::add_tensors() {
     const Layer& layer = *layers_.back();
-    const auto occurrence = std::ranges::count_if(
-        layers_, [&](const auto& other) { return other->kind() == layer.kind(); });
+    const auto occurrence =
+        std::ranges::count_if(layers_, [&](const auto& other) { return other->kind() == layer.kind(); });
     for (ParameterSpec& parameter : layer.parameters(boundaries_.back())) {
         const auto begin = arena_sizes_[static_cast<std::size_t>(parameter.arena)];
-        std::int64_t left = max_arena_elements - static_cast<std::int64_t>(begin);
+        std::int64_t left = max_arena_elements - static_cast<std::int64_t>(begin);  // divided, never overflows
         for (const std::int64_t extent : parameter.shape) {
             left /= extent;
         }
@@ -229,6 +234,7 @@ std::vector<std::string> Chain::kinds() const {
     return names;
 }
 
+/// The boundary behind the nth layer of a kind, or who is meant instead.
 Result<std::size_t> Chain::cut_after(std::string_view kind, std::size_t occurrence) const {
     std::size_t found = 0;
     for (std::size_t i = 0; i < layers_.size(); ++i) {
@@ -266,15 +272,16 @@ Result<std::size_t> Chain::cut_index(std::string_view cut) const {
         const auto occurrence = colon == std::string_view::npos ? std::size_t{1} : whole_number(cut.substr(colon + 1));
         if (!occurrence || *occurrence == 0) {
             return fail(ErrorKind::invalid, "bad_cut",
-                        fmt::format("cut: \"{}\" is not a layer, a layer and its number from 1 (\"relu:2\") or an index",
+                        fmt::format("cut: \"{}\" is not a layer, a layer and its number from 1 (\"relu:2\") or an "
+                                    "index",
                                     cut.substr(0, 40)));
         }
         TRY_ASSIGN(place, cut_after(cut.substr(0, colon), *occurrence));
     }
     if (*place < 1 || *place >= layer_count()) {
-        return fail(ErrorKind::invalid, "bad_cut",
-                    fmt::format("cut: {} leaves one side without a layer; it must be from 1 to {}", *place,
-                                layer_count() - 1));
+        return fail(
+            ErrorKind::invalid, "bad_cut",
+            fmt::format("cut: {} leaves one side without a layer; it must be from 1 to {}", *place, layer_count() - 1));
     }
     return *place;
 }

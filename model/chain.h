@@ -73,7 +73,8 @@ public:
     /// Elements of the trainable arena.
     [[nodiscard]] std::uint64_t parameter_count() const { return table_.arena_size(ArenaKind::trainable); }
 
-    /// Where a cut falls: "maxpool" is after the first layer of that kind, "relu:2" after the second relu, "6" an index.
+    /// Where a cut falls: "maxpool" is after the first layer of that kind, "relu:2" after the second relu, "6" an
+    /// index.
     /// The client has [0, cut). It is at least 1 and at most layer_count() - 1, so both sides have a layer.
     ///
     /// errors   invalid `bad_cut`, with the names that exist
@@ -94,7 +95,7 @@ private:
     std::vector<Boundary> boundaries_;          // layer_count() + 1
     std::vector<std::size_t> first_tensor_{0};  // layer_count() + 1
     TensorTable table_;
-    std::vector<InitRule> init_rules_;          // one per tensor of the table
+    std::vector<InitRule> init_rules_;  // one per tensor of the table
     std::array<std::uint64_t, 3> arena_sizes_{};
 };
 

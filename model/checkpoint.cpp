@@ -1,5 +1,5 @@
-// Writing and reading of safetensors. The reader trusts nothing: lengths are compared with what is there before use, and
-// the data must be covered by the tensors exactly once, as the format demands.
+// Writing and reading of safetensors. The reader trusts nothing: lengths are compared with what is there before use,
+// and the data must be covered by the tensors exactly once, as the format demands.
 #include "model/checkpoint.h"
 
 #include <algorithm>
@@ -32,6 +32,7 @@ Json describe(const TensorInfo& tensor, std::uint64_t begin) {
     return Json::object().set("dtype", "F32").set("shape", std::move(shape)).set("data_offsets", std::move(offsets));
 }
 
+/// A std::map sorts the names; "__metadata__" comes first because '_' is before the lower-case letters.
 std::string header_text(const Chain& chain) {
     std::map<std::string, Json> sorted;
     sorted[std::string(metadata_key)] = Json::object().set("architecture", chain.architecture());
@@ -67,6 +68,7 @@ Result<File> open_file(ByteView bytes) {
     return File{*std::move(json), bytes.subspan(sizeof(std::uint64_t) + *length)};
 }
 
+/// Bytes [begin, end) of the data.
 struct Span {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
@@ -162,6 +164,7 @@ std::map<std::string_view, const Json*> by_name(const Json& header) {
     return fields;
 }
 
+/// Nothing is allocated before the sizes are known to be those of bytes that are there.
 Result<ModelState> read_tensors(const Chain& chain, const File& file) {
     TRY(check_layout(file));
     const auto fields = by_name(file.header);
@@ -195,7 +198,9 @@ Bytes to_safetensors(const Chain& chain, const ModelState& state) {
     return writer.take();
 }
 
-Digest model_digest(const Chain& chain, const ModelState& state) { return sha256(to_safetensors(chain, state)); }
+Digest model_digest(const Chain& chain, const ModelState& state) {
+    return sha256(to_safetensors(chain, state));
+}
 
 Result<ModelState> from_safetensors(const Chain& chain, ByteView bytes) {
     TRY_ASSIGN(const File file, open_file(bytes));

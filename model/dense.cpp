@@ -34,8 +34,8 @@ public:
     Status backward(const LayerBackward& call) override {
         const LayerForward& seen = call.forward;
         TRY_ASSIGN(Plan * weights, weights_plan(call.write));
-        TRY(weights->run({call.output_gradients[0], seen.inputs[0], call.parameter_gradients[0],
-                          call.parameter_gradients[1]}));
+        TRY(weights->run(
+            {call.output_gradients[0], seen.inputs[0], call.parameter_gradients[0], call.parameter_gradients[1]}));
         if (call.input_gradients.empty()) {
             return {};
         }
@@ -90,8 +90,8 @@ public:
                                                Purpose purpose) const override {
         const std::int64_t inputs = input.front().shape.back();
         auto plan = std::make_unique<DensePlan>(
-            plans, ops::MatmulShape{.batch = batch_elements(input, rows) / inputs, .inputs = inputs,
-                                    .outputs = units_});
+            plans,
+            ops::MatmulShape{.batch = batch_elements(input, rows) / inputs, .inputs = inputs, .outputs = units_});
         TRY(plan->prepare(purpose));
         return plan;
     }

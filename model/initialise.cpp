@@ -1,3 +1,4 @@
+// Filling arenas by their rules. Only + * and one sqrt of doubles are used: every machine rounds them alike.
 #include "model/initialise.h"
 
 #include <algorithm>
@@ -17,9 +18,8 @@ void fill(std::span<float> values, const InitRule& rule, RandomStream& random) {
             break;
         case InitRule::Kind::uniform:
             // Products and sums of doubles round alike everywhere (-ffp-contract=off), then once to float.
-            std::ranges::generate(values, [&] {
-                return static_cast<float>((2.0 * random.uniform() - 1.0) * rule.bound);
-            });
+            std::ranges::generate(values,
+                                  [&] { return static_cast<float>((2.0 * random.uniform() - 1.0) * rule.bound); });
             break;
     }
 }

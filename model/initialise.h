@@ -8,7 +8,8 @@
 
 namespace causeway {
 
-/// Parameters by their layers' rules: dense as PyTorch's Linear, weight and bias from U(-1/sqrt(inputs), 1/sqrt(inputs)).
+/// Parameters by their layers' rules: dense as PyTorch's Linear, weight and bias from U(-1/sqrt(inputs),
+/// 1/sqrt(inputs)).
 /// The numbers of layer l are the stream (seed, "initialise", layer l), its tensors one after the other in table order,
 /// so they depend on neither backend, thread count nor the other layers.
 ///

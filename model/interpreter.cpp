@@ -9,8 +9,8 @@ namespace causeway {
 
 Interpreter::Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& io, std::vector<std::uint64_t>& steps)
     : job_(job), workspace_(workspace), io_(io), steps_(steps) {
-    planned_steps_ = count_executions(job.program, OpCode::load, {.epochs = count_of(RepeatOver::epochs),
-                                                                  .batches = count_of(RepeatOver::batches)});
+    planned_steps_ = count_executions(
+        job.program, OpCode::load, {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
 }
 
 Result<RunTotals> Interpreter::run() {

@@ -45,8 +45,8 @@ tl::unexpected<Error> unknown_layer(const std::string& name) {
         names.emplace_back(kind->name);
     }
     const auto nearest = nearest_name(name, names);
-    const auto hint = nearest ? fmt::format("did you mean \"{}\"?", *nearest)
-                              : fmt::format("the layers are {}", join(names, ", "));
+    const auto hint =
+        nearest ? fmt::format("did you mean \"{}\"?", *nearest) : fmt::format("the layers are {}", join(names, ", "));
     return fail(ErrorKind::invalid, "bad_layer", fmt::format("there is no layer \"{}\"; {}", name.substr(0, 40), hint));
 }
 
@@ -72,13 +72,13 @@ Status expect_arguments(const LayerKind& kind, std::span<const std::string> argu
     if (arguments.size() == count) {
         return {};
     }
-    return fail(ErrorKind::invalid, "bad_layer",
-                fmt::format("{} takes {} argument{}, not {}: write \"{}\"", kind.name, count == 0 ? "no" :
-                            std::to_string(count), count == 1 ? "" : "s", arguments.size(), kind.form));
+    return fail(
+        ErrorKind::invalid, "bad_layer",
+        fmt::format("{} takes {} argument{}, not {}: write \"{}\"", kind.name,
+                    count == 0 ? "no" : std::to_string(count), count == 1 ? "" : "s", arguments.size(), kind.form));
 }
 
-Result<std::int64_t> parse_extent(const LayerKind& kind, std::string_view text, std::int64_t least,
-                                  std::int64_t most) {
+Result<std::int64_t> parse_extent(const LayerKind& kind, std::string_view text, std::int64_t least, std::int64_t most) {
     std::int64_t value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || value < least || value > most) {

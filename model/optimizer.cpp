@@ -132,8 +132,8 @@ Result<OptimizerSpec> parse_optimizer(std::string_view text) {
     std::vector<std::string> wrong;
     for (std::size_t i = 1; i < words.size(); ++i) {
         const auto equals = words[i].find('=');
-        const auto number = equals == std::string::npos ? std::nullopt
-                                                        : parse_number(std::string_view(words[i]).substr(equals + 1));
+        const auto number =
+            equals == std::string::npos ? std::nullopt : parse_number(std::string_view(words[i]).substr(equals + 1));
         if (number) {
             values.emplace_back(words[i].substr(0, equals), *number);
         } else if (!words[i].empty()) {

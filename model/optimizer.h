@@ -55,8 +55,7 @@ struct OptimizerSpec {
 
 /// errors   invalid `bad_optimizer`: unknown kind or field (with the nearest name), a number out of bounds; all of them
 ///          in one message
-Result<OptimizerSpec> make_optimizer(std::string_view kind,
-                                     std::span<const std::pair<std::string, double>> values);
+Result<OptimizerSpec> make_optimizer(std::string_view kind, std::span<const std::pair<std::string, double>> values);
 /// Reads the text form. Total.
 Result<OptimizerSpec> parse_optimizer(std::string_view text);
 /// The canonical text, with every field: parse_optimizer(to_text(spec)) == spec, bit for bit.

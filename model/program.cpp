@@ -9,7 +9,7 @@ namespace causeway {
 namespace {
 
 constexpr std::array<std::string_view, op_code_count> op_names = {
-    "load", "forward", "loss", "backward", "send",  "recv",     "gradient_final",
+    "load", "forward", "loss", "backward", "send",     "recv",  "gradient_final",
     "sync", "wait",    "step", "stash",    "snapshot", "repeat"};
 
 std::string ranges_text(const Instruction& instruction) {
@@ -20,7 +20,9 @@ std::string ranges_text(const Instruction& instruction) {
     return text;
 }
 
-std::string layers_text(LayerInterval layers) { return fmt::format("[{}, {})", layers.begin, layers.end); }
+std::string layers_text(LayerInterval layers) {
+    return fmt::format("[{}, {})", layers.begin, layers.end);
+}
 
 std::string operands(const Instruction& instruction) {
     switch (instruction.code) {
@@ -69,7 +71,9 @@ std::uint64_t count(const std::vector<Instruction>& instructions, OpCode code, c
 
 }  // namespace
 
-std::string_view to_string(OpCode code) { return op_names[static_cast<std::size_t>(code)]; }
+std::string_view to_string(OpCode code) {
+    return op_names[static_cast<std::size_t>(code)];
+}
 
 std::string_view to_string(RepeatOver over) {
     constexpr std::array<std::string_view, 3> names = {"epochs", "batches", "microbatches"};
@@ -81,9 +85,15 @@ std::string_view to_string(Payload payload) {
     return names[static_cast<std::size_t>(payload)];
 }
 
-Instruction make_forward(LayerInterval layers) { return {.code = OpCode::forward, .layers = layers}; }
-Instruction make_backward(LayerInterval layers) { return {.code = OpCode::backward, .layers = layers}; }
-Instruction make_step(LayerInterval layers) { return {.code = OpCode::step, .layers = layers}; }
+Instruction make_forward(LayerInterval layers) {
+    return {.code = OpCode::forward, .layers = layers};
+}
+Instruction make_backward(LayerInterval layers) {
+    return {.code = OpCode::backward, .layers = layers};
+}
+Instruction make_step(LayerInterval layers) {
+    return {.code = OpCode::step, .layers = layers};
+}
 Instruction make_repeat(RepeatOver over, std::vector<Instruction> body) {
     return {.code = OpCode::repeat, .over = over, .body = std::move(body)};
 }

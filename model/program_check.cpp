@@ -42,8 +42,12 @@ private:
 class Walk {
 public:
     explicit Walk(const Chain& chain)
-        : chain_(chain), activations_(chain.layer_count() + 1), gradients_(chain.layer_count() + 1),
-          in_flight_(chain.layer_count()), gradient_ready_(chain.layer_count()), synced_(max_program_slots) {}
+        : chain_(chain),
+          activations_(chain.layer_count() + 1),
+          gradients_(chain.layer_count() + 1),
+          in_flight_(chain.layer_count()),
+          gradient_ready_(chain.layer_count()),
+          synced_(max_program_slots) {}
 
     Status all(const std::vector<Instruction>& instructions, int enclosing) {
         for (const Instruction& instruction : instructions) {
@@ -53,7 +57,7 @@ public:
     }
 
     Status finish() {
-        if (std::ranges::any_of(in_flight_, [](std::uint32_t count) { return count > 0; })) {
+        if (forwards_in_flight()) {
             return out_of_order("the program ends", "every forward has had its backward");
         }
         if (!activations_.empty() || !gradients_.empty() || labels_ > 0) {
@@ -65,6 +69,9 @@ public:
     [[nodiscard]] std::uint32_t most_in_flight() const { return most_in_flight_; }
 
 private:
+    [[nodiscard]] bool forwards_in_flight() const {
+        return std::ranges::any_of(in_flight_, [](std::uint32_t count) { return count > 0; });
+    }
     static tl::unexpected<Error> out_of_order(std::string_view what, std::string_view needs) {
         return fail(ErrorKind::invalid, "program_order", fmt::format("program: {} before {}", what, needs));
     }
@@ -121,7 +128,7 @@ private:
     }
 
     Status load() {
-        const bool busy = !activations_.empty() || std::ranges::any_of(in_flight_, [](auto count) { return count > 0; });
+        const bool busy = !activations_.empty() || forwards_in_flight();
         most_in_flight_ = std::max(most_in_flight_, busy ? 2u : 1u);
         activations_.put(0);
         ++labels_;
@@ -143,12 +150,13 @@ private:
             return out_of_bounds(instruction, fmt::format("slot {} of {}", instruction.index, max_program_slots));
         }
         if (ranges.empty() || ranges.back().end > size) {
-            return out_of_bounds(instruction, fmt::format("elements outside the {} {} ones", size,
-                                                          to_string(instruction.arena)));
+            return out_of_bounds(instruction,
+                                 fmt::format("elements outside the {} {} ones", size, to_string(instruction.arena)));
         }
         return {};
     }
 
+    /// Moves one batch's values from boundary a to b; its layers then owe a backward.
     Status forward(const Instruction& instruction) {
         TRY(check_layers(instruction));
         const auto [begin, end] = instruction.layers;
@@ -162,6 +170,7 @@ private:
         return {};
     }
 
+    /// Takes the scores and the labels of one batch, and leaves a gradient at the last boundary.
     Status loss() {
         if (!activations_.take(chain_.layer_count())) {
             return out_of_order("loss", "a forward has reached the last layer");
@@ -174,6 +183,7 @@ private:
         return {};
     }
 
+    /// Moves one batch's gradient from boundary b down to a; at boundary 0 nobody wants it.
     Status backward(const Instruction& instruction) {
         TRY(check_layers(instruction));
         const auto [begin, end] = instruction.layers;
@@ -220,8 +230,8 @@ private:
 
     Status gradient_final(const Instruction& instruction) {
         if (instruction.index >= chain_.layer_count()) {
-            return out_of_bounds(instruction, fmt::format("layer {} of a model of {}", instruction.index,
-                                                          chain_.layer_count()));
+            return out_of_bounds(instruction,
+                                 fmt::format("layer {} of a model of {}", instruction.index, chain_.layer_count()));
         }
         if (!gradient_ready_[instruction.index]) {
             return out_of_order(fmt::format("gradient_final {}", instruction.index), "its backward");
@@ -229,6 +239,7 @@ private:
         return {};
     }
 
+    /// A sync may be waited for by several instructions, and from an earlier pass of a repeat.
     Status wait(const Instruction& instruction) {
         if (instruction.index >= max_program_slots || !synced_[instruction.index]) {
             return out_of_order(fmt::format("wait {}", instruction.index), "a sync in that slot");

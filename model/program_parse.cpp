@@ -12,8 +12,12 @@
 namespace causeway {
 namespace {
 
-bool is_word(char c) { return (c >= 'a' && c <= 'z') || c == '_' || (c >= '0' && c <= '9'); }
-bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+bool is_word(char c) {
+    return (c >= 'a' && c <= 'z') || c == '_' || (c >= '0' && c <= '9');
+}
+bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
 
 /// Words (letters, digits, _) and single characters. An empty token is the end of the text.
 class Tokens {
@@ -86,9 +90,9 @@ public:
 
 private:
     tl::unexpected<Error> wrong(std::string_view expected) {
-        return fail(ErrorKind::invalid, "program_syntax",
-                    fmt::format("program line {}: expected {}, found {}", tokens_.line(), expected,
-                                shown(tokens_.peek())));
+        return fail(
+            ErrorKind::invalid, "program_syntax",
+            fmt::format("program line {}: expected {}, found {}", tokens_.line(), expected, shown(tokens_.peek())));
     }
     tl::unexpected<Error> over_limit(std::string_view what, std::size_t limit) {
         return fail(ErrorKind::invalid, "program_limit",

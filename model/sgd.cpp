@@ -15,9 +15,13 @@ constexpr std::array fields = {
     OptimizerField{"nesterov", 0.0, 0.0, 1.0, Ends::closed, "1: look ahead along the momentum"},
 };
 
-bool has_momentum(const OptimizerSpec& spec) { return spec["momentum"] != 0; }
+bool has_momentum(const OptimizerSpec& spec) {
+    return spec["momentum"] != 0;
+}
 
-std::size_t moments(const OptimizerSpec& spec) { return has_momentum(spec) ? 1 : 0; }
+std::size_t moments(const OptimizerSpec& spec) {
+    return has_momentum(spec) ? 1 : 0;
+}
 
 Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     const std::array scalars = {spec["learning_rate"], spec["momentum"], 0.0, spec["weight_decay"],

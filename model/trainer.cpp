@@ -16,9 +16,11 @@ namespace {
 constexpr std::size_t max_prepared_row_counts = 64;
 
 tl::unexpected<Error> unsupported(std::string_view what) {
-    return fail(ErrorKind::unsupported, "program_unsupported", fmt::format("program: this trainer does not run {}", what));
+    return fail(ErrorKind::unsupported, "program_unsupported",
+                fmt::format("program: this trainer does not run {}", what));
 }
 
+/// The sizes of a state that came from elsewhere: the workspace asserts them.
 Status check_state(const Chain& chain, const ModelState& state) {
     for (const ArenaKind kind : {ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen}) {
         const auto wanted = chain.table().arena_size(kind);
@@ -51,7 +53,8 @@ Status check_job(const TrainJob& job) {
         return fail(ErrorKind::invalid, "bad_job", "local epochs and microbatches must be at least 1");
     }
     if (job.hook != nullptr && count_instructions(job.program, OpCode::gradient_final) == 0) {
-        return fail(ErrorKind::invalid, "bad_job", "the sync rule acts on gradients, but the program has no gradient_final");
+        return fail(ErrorKind::invalid, "bad_job",
+                    "the sync rule acts on gradients, but the program has no gradient_final");
     }
     return {};
 }
@@ -59,8 +62,8 @@ Status check_job(const TrainJob& job) {
 }  // namespace
 
 Status check_runnable(const Program& program, const Chain& chain) {
-    for (const OpCode code : {OpCode::send, OpCode::receive, OpCode::sync, OpCode::wait, OpCode::stash,
-                              OpCode::snapshot}) {
+    for (const OpCode code :
+         {OpCode::send, OpCode::receive, OpCode::sync, OpCode::wait, OpCode::stash, OpCode::snapshot}) {
         if (count_instructions(program, code) > 0) {
             return unsupported(to_string(code));
         }
@@ -81,8 +84,11 @@ Trainer& Trainer::operator=(Trainer&& other) noexcept {
 }
 Trainer::~Trainer() = default;
 
-const Device& Trainer::device() const { return plans_->device(); }
+const Device& Trainer::device() const {
+    return plans_->device();
+}
 
+/// The workspace of the last call when it fits; else a new one, so that never two are in memory.
 Result<Workspace*> Trainer::workspace_for(const Chain& chain, std::uint64_t rows) {
     const auto capacity = static_cast<std::int64_t>(rows);
     const bool crowded = workspace_ && workspace_->prepared_row_counts() > max_prepared_row_counts;
@@ -95,6 +101,7 @@ Result<Workspace*> Trainer::workspace_for(const Chain& chain, std::uint64_t rows
     return workspace_.get();
 }
 
+/// The start model goes to the device, the program runs there, the end model comes back: the job itself is not touched.
 Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
     TRY(check_job(job));
     OptimizerState state = job.optimizer_state.value_or(
@@ -112,14 +119,13 @@ Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
     TRY_ASSIGN(const RunTotals totals, Interpreter(job, *workspace, io, state.steps).run());
     TRY_ASSIGN(state.moments, workspace->get_moments());
     TRY_ASSIGN(ModelState end, workspace->get_model());
-    return TrainResult{.end = std::move(end),
-                       .optimizer_state = std::move(state),
-                       .loss = totals.epoch_examples == 0
-                                   ? 0.0
-                                   : totals.epoch_loss / static_cast<double>(totals.epoch_examples),
-                       .examples = totals.examples,
-                       .steps = totals.steps,
-                       .seconds = totals.seconds};
+    return TrainResult{
+        .end = std::move(end),
+        .optimizer_state = std::move(state),
+        .loss = totals.epoch_examples == 0 ? 0.0 : totals.epoch_loss / static_cast<double>(totals.epoch_examples),
+        .examples = totals.examples,
+        .steps = totals.steps,
+        .seconds = totals.seconds};
 }
 
 Result<Evaluation> Trainer::evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch) {

@@ -69,17 +69,17 @@ struct TrainJob {
     std::optional<OptimizerState> optimizer_state;  // empty: a fresh one
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
-    std::uint32_t microbatches = 1;                 // equal parts of a batch, for programs that repeat over them
+    std::uint32_t microbatches = 1;  // equal parts of a batch, for programs that repeat over them
     GradientHook* hook = nullptr;
-    std::function<Duration()> clock;                // empty: no times are taken
+    std::function<Duration()> clock;  // empty: no times are taken
 };
 
 struct TrainResult {
     ModelState end;
     OptimizerState optimizer_state;
-    double loss = 0;             // mean over the examples of the last local epoch; 0 without examples
-    std::uint64_t examples = 0;  // seen, epochs counted
-    std::uint64_t steps = 0;     // batches whose loss was computed
+    double loss = 0;                              // mean over the examples of the last local epoch; 0 without examples
+    std::uint64_t examples = 0;                   // seen, epochs counted
+    std::uint64_t steps = 0;                      // batches whose loss was computed
     std::array<double, op_code_count> seconds{};  // by OpCode, repeats without their bodies' share
 };
 

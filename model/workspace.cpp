@@ -9,11 +9,13 @@ namespace causeway {
 namespace {
 
 // Tensors that share an allocation start at multiples of 64 bytes, as allocations do.
-constexpr std::uint64_t aligned(std::uint64_t elements) { return (elements + 15) / 16 * 16; }
+constexpr std::uint64_t aligned(std::uint64_t elements) {
+    return (elements + 15) / 16 * 16;
+}
 
 }  // namespace
 
-Workspace::Workspace(PlanCache& plans, const Chain& chain, std::int64_t capacity)
+Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, std::int64_t capacity)
     : plans_(plans), chain_(chain), capacity_(capacity), storage_{0}, has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         storage_.push_back(storage_.back() + (chain_.layer(layer).is_view() ? 0 : 1));
@@ -23,12 +25,13 @@ Workspace::Workspace(PlanCache& plans, const Chain& chain, std::int64_t capacity
 
 Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain& chain, std::int64_t capacity) {
     ASSERT(capacity > 0);
-    std::unique_ptr<Workspace> made(new Workspace(plans, chain, capacity));
+    auto made = std::make_unique<Workspace>(Unfinished{}, plans, chain, capacity);
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
 }
 
+/// What a boundary's tensors take in one allocation when every row is used.
 std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
     std::uint64_t elements = 0;
     for (const BoundaryTensor& tensor : boundary) {
@@ -40,8 +43,7 @@ std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
 Status Workspace::allocate_values() {
     for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
         if (storage_[boundary] == values_.size()) {
-            TRY_ASSIGN(auto memory,
-                       DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
+            TRY_ASSIGN(auto memory, DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
             values_.push_back(std::move(memory));
         }
     }
@@ -60,6 +62,7 @@ Status Workspace::allocate_arenas() {
     return {};
 }
 
+/// Operands never change while the arenas live: runs only pass them on.
 void Workspace::bind_tensors() {
     layer_parameters_.assign(chain_.layer_count(), {});
     layer_gradients_.assign(chain_.layer_count(), {});
@@ -75,7 +78,7 @@ void Workspace::bind_tensors() {
 Status Workspace::prepare_training(std::size_t moments) {
     const std::uint64_t parameters = chain_.parameter_count();
     if (!training_) {
-        std::uint64_t most = 0;
+        std::uint64_t most = 0;  // either of the two gradient buffers may have to hold any boundary
         for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
             most = std::max(most, capacity_elements(chain_.boundary(boundary)));
         }
@@ -134,8 +137,7 @@ Result<std::vector<std::vector<float>>> Workspace::get_moments() const {
     return moments;
 }
 
-std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Boundary& boundary,
-                                         std::int64_t rows) const {
+std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Boundary& boundary, std::int64_t rows) const {
     std::vector<Operand> list;
     std::uint64_t offset = 0;
     for (const BoundaryTensor& tensor : boundary) {
@@ -146,6 +148,8 @@ std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Bounda
     return list;
 }
 
+/// A boundary and the one after its layer use different gradient buffers, except where the layer is a view: then its
+/// two boundaries are the same memory in both directions.
 void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
     for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
         const Boundary& shape = chain_.boundary(boundary);
@@ -166,8 +170,7 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
         made.layers.push_back(std::move(plan));
         made.scratch.push_back(std::move(scratch));
     }
-    TRY_ASSIGN(made.evaluation,
-               plans_.get(ops::softmax_cross_entropy(rows, chain_.classes(), ops::Gradient::absent)));
+    TRY_ASSIGN(made.evaluation, plans_.get(ops::softmax_cross_entropy(rows, chain_.classes(), ops::Gradient::absent)));
     if (training_) {
         TRY_ASSIGN(made.loss, plans_.get(ops::softmax_cross_entropy(rows, chain_.classes())));
     }
@@ -186,9 +189,10 @@ Status Workspace::use_rows(std::int64_t rows) {
     return {};
 }
 
+/// The labels are checked here, once, because a kernel could only answer a wrong one with a loss of NaN.
 Status Workspace::load(std::span<const float> features, std::span<const std::int64_t> labels) {
-    const auto wrong = std::ranges::find_if(
-        labels, [&](std::int64_t label) { return label < 0 || label >= chain_.classes(); });
+    const auto wrong =
+        std::ranges::find_if(labels, [&](std::int64_t label) { return label < 0 || label >= chain_.classes(); });
     if (wrong != labels.end()) {
         return fail(ErrorKind::invalid, "label_out_of_range",
                     fmt::format("the model has {} classes, but an example has the label {}", chain_.classes(), *wrong));
@@ -215,6 +219,7 @@ Status Workspace::forward(LayerInterval layers) {
     return {};
 }
 
+/// The two copies are where the host waits for the device: once per batch.
 Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
     const Operand scores = now_->values.back().front();
     const Operand labels = labels_.part(0, static_cast<std::uint64_t>(rows_));
@@ -252,10 +257,11 @@ Status Workspace::step(const OptimizerSpec& spec, Range range, std::uint64_t ste
     for (std::size_t i = 0; i < moments_.size(); ++i) {
         moments[i] = moments_[i].part(range.begin, range.size());
     }
-    return spec.kind->step(spec, plans_, {.parameters = parameters(range),
-                                          .gradient = gradient(range),
-                                          .moments = std::span(moments).first(moments_.size()),
-                                          .step = step});
+    return spec.kind->step(spec, plans_,
+                           {.parameters = parameters(range),
+                            .gradient = gradient(range),
+                            .moments = std::span(moments).first(moments_.size()),
+                            .step = step});
 }
 
 }  // namespace causeway

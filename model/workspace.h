@@ -2,7 +2,7 @@
 //
 // Memory is planned from the chain: values at every boundary live from the forward to the backward, gradients at
 // boundaries only until the layer below has used them, so two buffers take turns. Views share their input's memory.
-// Plans are made once per number of rows and kept from round to round: one set for full batches, one for the short last.
+// Plans are made once per number of rows and kept from round to round: a set for full batches, one for the short last.
 #pragma once
 
 #include <map>
@@ -19,13 +19,16 @@
 namespace causeway {
 
 struct BatchLoss {
-    double loss = 0;           // sum over the rows, divided by the divisor
+    double loss = 0;            // sum over the rows, divided by the divisor
     std::uint64_t correct = 0;  // rows whose largest score is the label's
 };
 
 /// threads  bound to the trainer thread
 class Workspace {
+    struct Unfinished {};  // only make() constructs
+
 public:
+    Workspace(Unfinished, PlanCache& plans, const Chain& chain, std::int64_t capacity);
     /// Room for `capacity` rows. Forward only, until prepare_training.
     ///
     /// errors   overloaded: the device has no memory for it
@@ -57,7 +60,9 @@ public:
     /// The layer's next backward sets its gradients.
     void clear_gradient(std::size_t layer) { has_gradient_[layer] = false; }
 
-    [[nodiscard]] Operand parameters(Range range) const { return arena(ArenaKind::trainable).part(range.begin, range.size()); }
+    [[nodiscard]] Operand parameters(Range range) const {
+        return arena(ArenaKind::trainable).part(range.begin, range.size());
+    }
     [[nodiscard]] Operand gradient(Range range) const { return gradient_.part(range.begin, range.size()); }
     /// The trainable elements of a layer.
     [[nodiscard]] Range layer_range(std::size_t layer) const { return layer_ranges_[layer]; }
@@ -74,7 +79,6 @@ private:
         Plan* evaluation = nullptr;                   // without
     };
 
-    Workspace(PlanCache& plans, const Chain& chain, std::int64_t capacity);
     Status allocate_values();
     Status allocate_arenas();
     Result<ForRows> prepare_rows(std::int64_t rows);
@@ -92,12 +96,12 @@ private:
     Chain chain_;
     std::int64_t capacity_;
     bool training_ = false;
-    std::vector<std::size_t> storage_;     // per boundary: which of `values_` holds it
-    std::vector<Range> layer_ranges_;      // per layer, trainable arena
+    std::vector<std::size_t> storage_;  // per boundary: which of `values_` holds it
+    std::vector<Range> layer_ranges_;   // per layer, trainable arena
     std::vector<DeviceArray> values_;
-    std::vector<DeviceArray> turns_;       // two: gradients at boundaries, by parity of storage
-    std::vector<DeviceArray> arenas_;      // by ArenaKind
-    std::uint64_t version_ = 0;            // of the trainable arena that was put
+    std::vector<DeviceArray> turns_;   // two: gradients at boundaries, by parity of storage
+    std::vector<DeviceArray> arenas_;  // by ArenaKind
+    std::uint64_t version_ = 0;        // of the trainable arena that was put
     DeviceArray gradient_;
     std::vector<DeviceArray> moments_;
     DeviceArray labels_, loss_, correct_;

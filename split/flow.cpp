@@ -8,8 +8,7 @@
 #include "common/text.h"
 
 // One line per flow; X is applied to the name of its file.
-#define CAUSEWAY_FLOWS(X) \
-    X(local_epochs)
+#define CAUSEWAY_FLOWS(X) X(local_epochs)
 
 namespace causeway {
 

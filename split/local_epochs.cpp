@@ -15,8 +15,8 @@ bool has_parameters(const Chain& chain, std::size_t layer) {
 
 std::vector<Instruction> one_batch(const FlowInput& input) {
     const LayerInterval layers = input.cell.segment;
-    std::vector<Instruction> batch = {{.code = OpCode::load}, make_forward(layers), {.code = OpCode::loss},
-                                      make_backward(layers)};
+    std::vector<Instruction> batch = {
+        {.code = OpCode::load}, make_forward(layers), {.code = OpCode::loss}, make_backward(layers)};
     for (std::uint32_t layer = layers.end; input.gradient_rule == GradientRule::present && layer-- > layers.begin;) {
         if (has_parameters(input.chain, layer)) {
             batch.push_back({.code = OpCode::gradient_final, .index = layer});

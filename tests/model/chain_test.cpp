@@ -79,8 +79,9 @@ TEST_CASE("the architecture text gives the same chain back", "[unit][chain]") {
 
 TEST_CASE("any text is a chain or an error", "[unit][chain][fuzz]") {
     const std::string good = "input 8 8 1; flatten; dense 64; relu; dense 10; loss cross-entropy";
-    for (const char* text : {"", ";", ";;;", "input ; ; loss ", "input 99999999999999999999; relu; loss x",
-                             "input 8; dense -5; loss cross-entropy", "input 8 8 8 8 8; flatten; dense 2; loss cross-entropy"}) {
+    for (const char* text :
+         {"", ";", ";;;", "input ; ; loss ", "input 99999999999999999999; relu; loss x",
+          "input 8; dense -5; loss cross-entropy", "input 8 8 8 8 8; flatten; dense 2; loss cross-entropy"}) {
         const auto chain = Chain::from_architecture(text);
         REQUIRE_FALSE(chain);
         REQUIRE(chain.error().code == "bad_architecture");

@@ -1,12 +1,14 @@
 // Checkpoints: canonical bytes, and a reader that no bytes can lead astray.
-#include "common/json.h"
 #include "model/checkpoint.h"
+#include "common/json.h"
 #include "tests/model/fixtures.h"
 
 namespace causeway {
 namespace {
 
-Chain tiny_chain() { return make_chain({"dense 2", "relu", "dense 3"}, {2}); }
+Chain tiny_chain() {
+    return make_chain({"dense 2", "relu", "dense 3"}, {2});
+}
 
 /// 0.5, 1, 1.5, ...: numbers with few bits, so that the golden bytes can be written down.
 ModelState counted(const Chain& chain) {
@@ -25,7 +27,9 @@ Bytes with_header(std::string_view header, ByteView data, std::uint64_t length) 
     return writer.take();
 }
 
-Bytes with_header(std::string_view header, ByteView data) { return with_header(header, data, header.size()); }
+Bytes with_header(std::string_view header, ByteView data) {
+    return with_header(header, data, header.size());
+}
 
 }  // namespace
 
@@ -67,10 +71,10 @@ TEST_CASE("the bytes are golden: sorted header, no padding, chain order", "[gold
 TEST_CASE("other writers' order and padding of the same tensors are read too", "[unit][checkpoint]") {
     const Chain chain = make_chain({"dense 2"}, {1});
     const std::vector<float> data = {3, 4, 1, 2};
-    const auto state = from_safetensors(
-        chain, with_header(R"({"dense1.weight":{"shape":[2,1],"dtype":"F32","data_offsets":[8,16]},)"
-                           R"("dense1.bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}    )",
-                           std::as_bytes(std::span(data))));
+    const auto state =
+        from_safetensors(chain, with_header(R"({"dense1.weight":{"shape":[2,1],"dtype":"F32","data_offsets":[8,16]},)"
+                                            R"("dense1.bias":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}}    )",
+                                            std::as_bytes(std::span(data))));
     REQUIRE(must(state).trainable.values == std::vector<float>{1, 2, 3, 4});
 }
 

@@ -80,14 +80,17 @@ inline Trainer open_trainer(const std::string& backend, int threads = 1) {
 
 inline Program plain_program(const Chain& chain) {
     const LayerInterval all{0, static_cast<std::uint32_t>(chain.layer_count())};
-    return {{make_repeat(RepeatOver::epochs,
-                         {make_repeat(RepeatOver::batches,
-                                      {{.code = OpCode::load}, make_forward(all), {.code = OpCode::loss},
-                                       make_backward(all), make_step(all)})})}};
+    return {{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, {{.code = OpCode::load},
+                                                                                make_forward(all),
+                                                                                {.code = OpCode::loss},
+                                                                                make_backward(all),
+                                                                                make_step(all)})})}};
 }
 
 inline TrainJob make_job(const Chain& chain, std::uint64_t seed, const std::string& optimizer) {
-    return {.program = plain_program(chain), .chain = chain, .start = initial_model(chain, seed),
+    return {.program = plain_program(chain),
+            .chain = chain,
+            .start = initial_model(chain, seed),
             .optimizer = must(parse_optimizer(optimizer))};
 }
 

@@ -95,7 +95,8 @@ TEST_CASE("each parameter's gradient is the slope of the loss written in double"
             Approx(loss_in_double(theta, io, hidden, classes, kind == "relu")).epsilon(1e-6));
 }
 
-TEST_CASE("along random directions the backend's own loss has the slope that its gradient says", "[property][gradient]") {
+TEST_CASE("along random directions the backend's own loss has the slope that its gradient says",
+          "[property][gradient]") {
     const std::string backend = GENERATE("reference", "cpu");
     const std::uint64_t seed = 22;
     CAPTURE(backend, seed);
@@ -115,8 +116,8 @@ TEST_CASE("along random directions the backend's own loss has the slope that its
             above.trainable.values[i] += static_cast<float>(h * along);
             below.trainable.values[i] -= static_cast<float>(h * along);
         }
-        const double measured = (must(trainer.evaluate(chain, above, io)).loss -
-                                 must(trainer.evaluate(chain, below, io)).loss) / (2 * h);
+        const double measured =
+            (must(trainer.evaluate(chain, above, io)).loss - must(trainer.evaluate(chain, below, io)).loss) / (2 * h);
         REQUIRE(measured == Approx(slope).margin(5e-4).epsilon(2e-3));
     }
 }

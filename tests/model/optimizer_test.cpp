@@ -40,8 +40,9 @@ TEST_CASE("all that is wrong with an optimizer is said at once", "[unit][optimiz
     REQUIRE(error.code == "bad_optimizer");
     REQUIRE_THAT(error.message, Catch::Contains("learning_rate") && Catch::Contains("momentum") &&
                                     Catch::Contains("decay") && Catch::Contains("twice"));
-    for (const char* text : {"", "sdg", "sgd learning_rate=nan", "sgd learning_rate=-1", "sgd learning_rate=inf",
-                             "adamw epsilon=0", "adamw beta1=1", "sgd =1", "sgd learning_rate=", "sgd learning_rate=1x"}) {
+    for (const char* text :
+         {"", "sdg", "sgd learning_rate=nan", "sgd learning_rate=-1", "sgd learning_rate=inf", "adamw epsilon=0",
+          "adamw beta1=1", "sgd =1", "sgd learning_rate=", "sgd learning_rate=1x"}) {
         CAPTURE(text);
         REQUIRE_FALSE(parse_optimizer(text));
     }

@@ -23,7 +23,9 @@ const std::string everything =
     "snapshot 0 trainable [0, 5)\n"
     "recv parameters from 2\n";
 
-Chain small_chain() { return make_chain({"flatten", "dense 8", "relu", "dense 4"}, {3, 2}); }
+Chain small_chain() {
+    return make_chain({"flatten", "dense 8", "relu", "dense 4"}, {3, 2});
+}
 
 Error check_error(const std::string& text) {
     const auto status = check_program(must(parse_program(text)), small_chain());
@@ -31,7 +33,9 @@ Error check_error(const std::string& text) {
     return status.error();
 }
 
-std::string in_batches(const std::string& body) { return "repeat epochs { repeat batches { " + body + " } }"; }
+std::string in_batches(const std::string& body) {
+    return "repeat epochs { repeat batches { " + body + " } }";
+}
 
 }  // namespace
 
@@ -50,12 +54,33 @@ TEST_CASE("blanks are free, but the canonical text is one", "[unit][program]") {
 }
 
 TEST_CASE("a wrong program text is refused with its line", "[unit][program]") {
-    for (const char* text :
-         {"lod", "load\nforward", "forward [0 2)", "forward [2, 2)", "forward [3, 2)", "forward [0, 99999999999)",
-          "repeat", "repeat days { }", "repeat epochs { load", "repeat epochs load", "}", "load }", "send", "send x to 1",
-          "send labels from 1", "recv labels to 1", "gradient_final x", "sync 3", "sync 999 trainable [0, 1)",
-          "sync 3 trainable", "sync 3 weights [0, 1)", "sync 3 trainable [5, 9) [0, 2)",
-          "sync 3 trainable [0, 99999999999999999999)", "wait -1", "step", "\xff\x00", "step [0, 2"}) {
+    for (const char* text : {"lod",
+                             "load\nforward",
+                             "forward [0 2)",
+                             "forward [2, 2)",
+                             "forward [3, 2)",
+                             "forward [0, 99999999999)",
+                             "repeat",
+                             "repeat days { }",
+                             "repeat epochs { load",
+                             "repeat epochs load",
+                             "}",
+                             "load }",
+                             "send",
+                             "send x to 1",
+                             "send labels from 1",
+                             "recv labels to 1",
+                             "gradient_final x",
+                             "sync 3",
+                             "sync 999 trainable [0, 1)",
+                             "sync 3 trainable",
+                             "sync 3 weights [0, 1)",
+                             "sync 3 trainable [5, 9) [0, 2)",
+                             "sync 3 trainable [0, 99999999999999999999)",
+                             "wait -1",
+                             "step",
+                             "\xff\x00",
+                             "step [0, 2"}) {
         CAPTURE(text);
         const auto program = parse_program(text);
         REQUIRE_FALSE(program);
@@ -133,7 +158,8 @@ TEST_CASE("the checker accepts the programs of the regimes", "[unit][program]") 
         in_batches("recv labels from 0 recv activations from 0 forward [2, 4) loss backward [2, 4) send gradients to 0 "
                    "step [2, 4)"),
         // gpipe on one stage, and 1f1b with one batch of warm-up
-        in_batches("repeat microbatches { load forward [0, 4) loss } repeat microbatches { backward [0, 4) } step [0, 4)"),
+        in_batches(
+            "repeat microbatches { load forward [0, 4) loss } repeat microbatches { backward [0, 4) } step [0, 4)"),
         in_batches("load forward [0, 4) loss repeat microbatches { load forward [0, 4) loss backward [0, 4) } "
                    "backward [0, 4) step [0, 4)"),
         in_batches("load forward [0, 4) loss backward [0, 4) gradient_final 3 step trainable [0, 20)"),
@@ -148,19 +174,23 @@ TEST_CASE("the checker accepts the programs of the regimes", "[unit][program]") 
 
 TEST_CASE("the checker names what is out of order or out of bounds", "[unit][program]") {
     const std::vector<std::string> order = {
-        in_batches("forward [0, 4) loss backward [0, 4) step [0, 4)"),                        // nothing loaded
-        in_batches("load loss forward [0, 4) backward [0, 4) step [0, 4)"),                   // loss too early
-        in_batches("load forward [0, 4) backward [0, 4) loss step [0, 4)"),                   // backward before loss
-        in_batches("load forward [0, 4) loss step [0, 4) backward [0, 4)"),                   // step before backward
-        in_batches("load forward [0, 3) loss backward [0, 3) step [0, 3)"),                   // not at the end
-        in_batches("load forward [1, 4) loss backward [1, 4) step [1, 4)"),                   // starts inside
-        in_batches("load forward [0, 4) loss backward [2, 4) step [0, 4)"),                   // step of [0, 2)
-        in_batches("load forward [0, 4) loss"),                                               // never backward
-        "load forward [0, 4) loss backward [0, 4) repeat epochs { step [0, 4) }",             // no new gradient
-        "load repeat epochs { forward [0, 4) loss backward [0, 4) step [0, 4) }",             // used up
-        "repeat batches { repeat epochs { load forward [0, 4) loss backward [0, 4) } }",      // inside out
+        in_batches("forward [0, 4) loss backward [0, 4) step [0, 4)"),                    // nothing loaded
+        in_batches("load loss forward [0, 4) backward [0, 4) step [0, 4)"),               // loss too early
+        in_batches("load forward [0, 4) backward [0, 4) loss step [0, 4)"),               // backward before loss
+        in_batches("load forward [0, 4) loss step [0, 4) backward [0, 4)"),               // step before backward
+        in_batches("load forward [0, 3) loss backward [0, 3) step [0, 3)"),               // not at the end
+        in_batches("load forward [1, 4) loss backward [1, 4) step [1, 4)"),               // starts inside
+        in_batches("load forward [0, 4) loss backward [2, 4) step [0, 4)"),               // step of [0, 2)
+        in_batches("load forward [0, 4) loss"),                                           // never backward
+        "load forward [0, 4) loss backward [0, 4) repeat epochs { step [0, 4) }",         // no new gradient
+        "load repeat epochs { forward [0, 4) loss backward [0, 4) step [0, 4) }",         // used up
+        "repeat batches { repeat epochs { load forward [0, 4) loss backward [0, 4) } }",  // inside out
         "repeat epochs { repeat epochs { load forward [0, 4) loss backward [0, 4) } }",
-        "wait 1", "send activations to 1", "send gradients to 1", "send labels to 1", "gradient_final 1",
+        "wait 1",
+        "send activations to 1",
+        "send gradients to 1",
+        "send labels to 1",
+        "gradient_final 1",
         "recv activations from 1",
     };
     for (const std::string& text : order) {
@@ -188,8 +218,9 @@ TEST_CASE("the trainer refuses what it does not run, by name", "[unit][program]"
         const std::string all = text;
         REQUIRE_THAT(refusal(text), Catch::EndsWith(all.substr(0, all.find(' '))));
     }
-    REQUIRE_THAT(refusal(in_batches("load forward [0, 4) loss load forward [0, 4) loss backward [0, 4) backward [0, 4)")),
-                 Catch::Contains("in flight"));
+    REQUIRE_THAT(
+        refusal(in_batches("load forward [0, 4) loss load forward [0, 4) loss backward [0, 4) backward [0, 4)")),
+        Catch::Contains("in flight"));
 }
 
 }  // namespace causeway

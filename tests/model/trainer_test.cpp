@@ -9,20 +9,19 @@ namespace {
 const std::vector<std::string> mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
 
 /// One step of SGD over the whole set, straight on the kernels: the oracle for bits.
-std::vector<float> sgd_by_hand(const std::string& backend, std::vector<float> theta, const MemoryIo& io, std::int64_t hidden,
-                               std::int64_t classes, double rate) {
+std::vector<float> sgd_by_hand(const std::string& backend, std::vector<float> theta, const MemoryIo& io,
+                               std::int64_t hidden, std::int64_t classes, double rate) {
     PlanCache plans(must(Device::open(backend)));
     const auto rows = static_cast<std::int64_t>(io.labels.size());
     const auto inputs = static_cast<std::int64_t>(io.width);
     const ops::MatmulShape first{rows, inputs, hidden}, second{rows, hidden, classes};
-    const std::size_t w1 = 0, b1 = static_cast<std::size_t>(inputs * hidden), w2 = b1 + static_cast<std::size_t>(hidden),
-                      b2 = w2 + static_cast<std::size_t>(hidden * classes);
+    const std::size_t w1 = 0, b1 = static_cast<std::size_t>(inputs * hidden),
+                      w2 = b1 + static_cast<std::size_t>(hidden), b2 = w2 + static_cast<std::size_t>(hidden * classes);
     const auto part = [](std::vector<float>& all, std::size_t begin, std::size_t end) {
         return Operand(std::span<float>(all).subspan(begin, end - begin));
     };
-    const auto run = [&](const cw_op& op, std::initializer_list<Operand> operands, std::initializer_list<double> scalars) {
-        must(must(plans.get(op))->run(operands, scalars));
-    };
+    const auto run = [&](const cw_op& op, std::initializer_list<Operand> operands,
+                         std::initializer_list<double> scalars) { must(must(plans.get(op))->run(operands, scalars)); };
     std::vector<float> h(static_cast<std::size_t>(rows * hidden)), a(h.size()), da(h.size()), dh(h.size());
     std::vector<float> scores(static_cast<std::size_t>(rows * classes)), dscores(scores.size()), g(theta.size());
     double loss = 0;
@@ -49,9 +48,9 @@ TrainResult train(const std::string& backend, const TrainJob& job, MemoryIo io, 
 Program cut_program(const Chain& chain, std::uint32_t cut) {
     const auto end = static_cast<std::uint32_t>(chain.layer_count());
     Program program = plain_program(chain);
-    program.instructions[0].body[0].body = {{.code = OpCode::load},   make_forward({0, cut}),  make_forward({cut, end}),
-                                            {.code = OpCode::loss},   make_backward({cut, end}), make_backward({0, cut}),
-                                            make_step({cut, end}),    make_step({0, cut})};
+    program.instructions[0].body[0].body = {{.code = OpCode::load}, make_forward({0, cut}),    make_forward({cut, end}),
+                                            {.code = OpCode::loss}, make_backward({cut, end}), make_backward({0, cut}),
+                                            make_step({cut, end}),  make_step({0, cut})};
     return program;
 }
 

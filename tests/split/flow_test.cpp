@@ -7,7 +7,9 @@
 namespace causeway {
 namespace {
 
-Chain some_chain() { return *Chain::parse({"flatten", "dense 8", "relu", "dense 4"}, {3, 2}, "cross-entropy"); }
+Chain some_chain() {
+    return *Chain::parse({"flatten", "dense 8", "relu", "dense 4"}, {3, 2}, "cross-entropy");
+}
 
 }  // namespace
 
@@ -30,8 +32,8 @@ TEST_CASE("local-epochs is a step per batch, over all layers", "[unit][flow]") {
 
 TEST_CASE("a rule on gradients gets its instruction for each layer with parameters, last layer first", "[unit][flow]") {
     const Chain chain = some_chain();
-    const auto program = compile_flow("local-epochs", {.chain = chain, .cell = whole_chain(chain),
-                                                       .gradient_rule = GradientRule::present});
+    const auto program = compile_flow(
+        "local-epochs", {.chain = chain, .cell = whole_chain(chain), .gradient_rule = GradientRule::present});
     REQUIRE(program);
     const auto& batch = program->instructions[0].body[0].body;
     REQUIRE(batch.size() == 7);
