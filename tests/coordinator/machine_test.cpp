@@ -1,0 +1,334 @@
+// The coordinator's machine from the outside: sessions, operators, the queue, and what a restart goes on with.
+#include <catch2/catch.hpp>
+
+#include "coordinator/limits.h"
+#include "coordinator/machine.h"
+
+namespace causeway {
+namespace {
+
+using namespace std::chrono_literals;
+
+std::string experiment(const std::string& sync, const std::string& dataset = "digits") {
+    return "[experiment]\nname = \"test\"\nrounds = 2\n[data]\ndataset = \"" + dataset +
+           "\"\nshape = [8, 8, 1]\n[model]\nlayers = [\"flatten\", \"dense 10\"]\n[regime]\npreset = \"fedavg\"\n[sync]\n" +
+           sync + "\n";
+}
+
+struct Bench {
+    explicit Bench(CoordinatorOptions options = {}, Recovered recovered = {}) : machine(options, recovered) {
+        last = machine.start(0s);
+    }
+    Coordinator machine;
+    CoordinatorEffects last;
+    SessionId next = 1;
+
+    const CoordinatorEffects& step(Instant now, const CoordinatorEvent& event) {
+        last = machine.step(now, event);
+        return last;
+    }
+    SessionId join(Instant now, const std::string& node, const std::string& role = "client",
+                   std::vector<HeldUpdate> held = {}) {
+        Hello hello;
+        hello.held = std::move(held);
+        if (role == "client") {
+            hello.datasets.push_back({"digits", {}, 100, {8, 8, 1}, 10});
+        }
+        step(now, SessionOpened{next, node, role, hello});
+        return next++;
+    }
+    /// The reply to a request of a fresh operator session.
+    Reply ask(Instant now, const std::string& verb, const Json& body) {
+        const auto session = join(now, "admin", "operator");
+        step(now, MessageReceived{session, Request{7, verb, body.dump()}});
+        for (const auto& send : last.send) {
+            if (send.session == session && std::holds_alternative<Reply>(send.message)) {
+                return std::get<Reply>(send.message);
+            }
+        }
+        return {};
+    }
+    Reply submit(Instant now, const std::string& file) {
+        return ask(now, "experiment.submit", Json::object().set("file", file));
+    }
+    [[nodiscard]] std::string state(ExperimentId id) const { return machine.experiments().at(id).saved().state; }
+};
+
+template <class Kind>
+const Kind* persisted(const CoordinatorEffects& effects) {
+    for (const auto& persist : effects.persist) {
+        if (const auto* found = std::get_if<Kind>(&persist)) {
+            return found;
+        }
+    }
+    return nullptr;
+}
+
+template <class Kind>
+const Kind* sent(const CoordinatorEffects& effects, SessionId session) {
+    for (const auto& send : effects.send) {
+        if (const auto* message = std::get_if<Kind>(&send.message); message != nullptr && send.session == session) {
+            return message;
+        }
+    }
+    return nullptr;
+}
+
+const Digest model = sha256(std::string_view("model"));
+
+}  // namespace
+
+TEST_CASE("a session is welcomed with its number and the epoch", "[machine]") {
+    Recovered recovered;
+    recovered.epoch = 5;
+    Bench bench({}, recovered);
+    const auto session = bench.join(1s, "a");
+    REQUIRE(sent<Welcome>(bench.last, session) != nullptr);
+    CHECK(sent<Welcome>(bench.last, session)->epoch == 5);
+    CHECK(persisted<SaveDeclaration>(bench.last) != nullptr);
+    bench.join(2s, "a");
+    CHECK(persisted<SaveDeclaration>(bench.last) == nullptr);  // nothing new
+    REQUIRE(bench.last.close.size() == 1);
+    CHECK(bench.last.close[0].session == session);
+}
+
+TEST_CASE("a node that speaks no common version is closed with the reason", "[machine]") {
+    Bench bench;
+    Hello hello;
+    hello.version_min = hello.version_max = protocol_version + 1;
+    bench.step(1s, SessionOpened{1, "a", "client", hello});
+    REQUIRE(bench.last.close.size() == 1);
+    CHECK(bench.last.close[0].code == "version");
+    CHECK(bench.machine.members().by_node("a") == nullptr);
+}
+
+TEST_CASE("only operators may ask, and unknown words are answered", "[machine]") {
+    Bench bench;
+    const auto client = bench.join(1s, "a");
+    for (const auto* verb : {"experiment.submit", "experiment.list", "node.list", "experiment.cancel"}) {
+        bench.step(1s, MessageReceived{client, Request{1, verb, "{}"}});
+        REQUIRE(sent<Reply>(bench.last, client) != nullptr);
+        CHECK(sent<Reply>(bench.last, client)->error->code == "not_an_operator");
+    }
+    CHECK(bench.ask(1s, "experiment.dance", Json::object()).error->code == "unknown_verb");
+    CHECK(bench.ask(1s, "experiment.status", Json::object()).error->code == "missing_argument");
+    CHECK(bench.ask(1s, "experiment.status", Json::object().set("experiment", 3)).error->code == "unknown_experiment");
+    CHECK(bench.ask(1s, "experiment.submit", Json::object()).error->code == "missing_argument");
+    const auto op = bench.join(1s, "admin", "operator");
+    bench.step(1s, MessageReceived{op, Request{1, "node.list", "{not json"}});
+    CHECK(sent<Reply>(bench.last, op)->error->kind == ErrorKind::corrupt);
+}
+
+TEST_CASE("a dataset that no node ever declared is refused at submit, with the known names", "[machine]") {  // case 26
+    Bench bench;
+    const auto session = bench.join(1s, "a");
+    const auto wrong = bench.submit(2s, experiment("", "digit"));
+    REQUIRE(wrong.error);
+    CHECK(wrong.error->code == "unknown_dataset");
+    CHECK_THAT(wrong.error->message, Catch::Contains("digits"));
+    bench.step(3s, SessionClosed{session, "bye"});
+    CHECK_FALSE(bench.submit(4s, experiment("")).error);  // offline, but it declared it once
+    CHECK_FALSE(bench.submit(5s, "[experiment").error == std::nullopt);
+}
+
+TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
+    const std::uint32_t parallel = GENERATE(1, 2);
+    Bench bench({.federation = "f", .parallel = parallel});
+    bench.join(1s, "a");
+    for (int i = 0; i < 3; ++i) {
+        bench.submit(2s, experiment("min_clients = 5"));
+    }
+    CHECK(bench.state(1) == "starting");
+    CHECK(bench.state(2) == (parallel == 1 ? "queued" : "starting"));
+    CHECK(bench.state(3) == "queued");
+    CHECK_FALSE(bench.ask(3s, "experiment.cancel", Json::object().set("experiment", 1)).error);
+    CHECK(bench.state(1) == "cancelled");
+    CHECK(bench.state(2) == "starting");
+    CHECK(bench.ask(3s, "experiment.cancel", Json::object().set("experiment", 1)).error->code == "already_over");
+}
+
+TEST_CASE("too few clients end an experiment at its start timeout, not before", "[machine]") {  // case 14
+    Bench bench;
+    bench.join(1s, "a");
+    bench.submit(2s, experiment("min_clients = 2\nstart_timeout = \"3s\""));
+    CHECK(bench.last.wake_at == 5s);
+    bench.step(4900ms, Tick{});
+    CHECK(bench.state(1) == "starting");
+    bench.step(5s, Tick{});
+    CHECK(bench.state(1) == "failed");
+    CHECK(bench.machine.experiments().at(1).saved().reason == "insufficient clients 1/2");
+}
+
+TEST_CASE("the first cohort is part of the commit of the initial model, and assigned after it", "[machine]") {
+    Bench bench;
+    const auto a = bench.join(1s, "a");
+    bench.submit(2s, experiment("min_clients = 1"));
+    bench.step(3s, ModelMade{1, model, 100});
+    const auto* commit = persisted<SaveCommit>(bench.last);
+    REQUIRE(commit != nullptr);
+    CHECK(commit->round == 0);
+    CHECK(commit->next_cohort == std::vector<std::string>{"a"});
+    REQUIRE(sent<Assign>(bench.last, a) != nullptr);
+    CHECK(sent<Assign>(bench.last, a)->model == model);
+    bench.step(3s, ModelMade{1, sha256(std::string_view("late")), 100});  // a job's answer that is not asked for
+    CHECK(bench.last.persist.empty());
+}
+
+TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
+    std::vector<std::string> first;
+    for (const bool reversed : {false, true}) {
+        Bench bench;
+        for (int i = 0; i < 8; ++i) {
+            bench.join(1s, std::string(1, static_cast<char>(reversed ? 'h' - i : 'a' + i)));
+        }
+        bench.submit(2s, experiment("min_clients = 8\ncohort = 3"));
+        bench.step(3s, ModelMade{1, model, 100});
+        const auto* commit = persisted<SaveCommit>(bench.last);
+        REQUIRE(commit != nullptr);
+        CHECK(commit->next_cohort.size() == 3);
+        CHECK(std::is_sorted(commit->next_cohort.begin(), commit->next_cohort.end()));
+        CHECK((first.empty() || first == commit->next_cohort));
+        first = commit->next_cohort;
+    }
+}
+
+TEST_CASE("a member that fell silent speaks again under the next attempt, on the same session", "[machine]") {
+    Bench bench;
+    const auto a = bench.join(1s, "a");
+    bench.submit(2s, experiment("rejoin = \"60s\""));
+    bench.step(3s, ModelMade{1, model, 100});
+    bench.step(10s, SessionSilent{a});
+    CHECK(bench.last.wake_at == 70s);
+    bench.step(20s, SessionHeard{a});
+    REQUIRE(sent<Assign>(bench.last, a) != nullptr);
+    CHECK(sent<Assign>(bench.last, a)->lease.attempt == 2);
+    CHECK(persisted<SaveDecision>(bench.last)->kind == "attempt");
+}
+
+TEST_CASE("after a restart the round is open again, and members have time to come back", "[machine]") {
+    Recovered recovered;
+    recovered.epoch = 2;
+    recovered.declared["a"] = {{"digits", {}, 100, {8, 8, 1}, 10}};
+    RecoveredExperiment running;
+    running.saved = {1, "test", experiment("rejoin = \"0s\""), "running", "", "admin"};
+    running.rounds = {{0, model, 100, Json::object(), {}}};
+    running.next_cohort = {"a", "b"};
+    recovered.experiments = {running};
+    Bench bench({}, recovered);
+    REQUIRE(bench.last.jobs.size() == 1);
+    CHECK(std::get<OpenRound>(bench.last.jobs[0]).round == 1);
+    CHECK(bench.last.wake_at == limits::restart_grace);
+    const auto a = bench.join(1s, "a");
+    REQUIRE(sent<Assign>(bench.last, a) != nullptr);
+    CHECK(sent<Assign>(bench.last, a)->lease == Lease{2, 1, 1, 1});
+}
+
+TEST_CASE("a hello's held updates are answered: counted, not counted, or the end", "[machine]") {
+    const auto update = sha256(std::string_view("u"));
+    Recovered recovered;
+    recovered.epoch = 2;
+    RecoveredExperiment over;
+    over.saved = {1, "test", experiment(""), "succeeded", "", "admin"};
+    over.rounds = {{0, model, 1, Json::object(), {}}, {1, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
+    over.last_counted["a"] = {2, update};
+    recovered.experiments = {over};
+    Bench bench({}, recovered);
+    const auto a = bench.join(1s, "a", "client", {{1, 2, update, 10, 1, {}, model}});
+    REQUIRE(sent<Committed>(bench.last, a) != nullptr);
+    CHECK(sent<Committed>(bench.last, a)->counted);
+    CHECK(sent<Ended>(bench.last, a) != nullptr);
+    const auto b = bench.join(1s, "b", "client", {{1, 2, update, 10, 1, {}, model}, {99, 1, update, 10, 1, {}, model}});
+    CHECK(sent<Committed>(bench.last, b) == nullptr);
+    CHECK(sent<Ended>(bench.last, b) != nullptr);
+}
+
+TEST_CASE("an experiment that this build cannot read fails with the reason, the others go on", "[machine]") {
+    Recovered recovered;
+    RecoveredExperiment broken;
+    broken.saved = {1, "old", "[nonsense", "running", "", "admin"};
+    RecoveredExperiment gaps;
+    gaps.saved = {2, "gaps", experiment(""), "running", "", "admin"};
+    gaps.rounds = {{0, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
+    RecoveredExperiment good;
+    good.saved = {3, "good", experiment(""), "queued", "", "admin"};
+    recovered.experiments = {broken, gaps, good};
+    Bench bench({}, recovered);
+    CHECK(bench.state(1) == "failed");
+    CHECK(bench.state(2) == "failed");
+    CHECK(bench.state(3) == "starting");
+}
+
+TEST_CASE("a watcher gets the past from the round it asks for, and the end as the last reply", "[machine]") {
+    Recovered recovered;
+    RecoveredExperiment over;
+    over.saved = {1, "test", experiment(""), "failed", "quorum_lost: ...", "admin"};
+    for (std::uint32_t round = 0; round <= 200; ++round) {
+        over.rounds.push_back({round, model, 1, Json::object(), {}});
+    }
+    recovered.experiments = {over};
+    Bench bench({}, recovered);
+    const auto session = bench.join(1s, "admin", "operator");
+    std::vector<Reply> replies;
+    bench.step(1s, MessageReceived{session, Request{4, "experiment.watch", R"({"experiment":"test","from":11})"}});
+    for (int i = 0; i < 20; ++i) {
+        CHECK(bench.last.send.size() <= limits::events_per_step + 1);
+        for (const auto& send : bench.last.send) {
+            replies.push_back(std::get<Reply>(send.message));
+        }
+        if (bench.last.wake_at == never) {
+            break;
+        }
+        bench.step(1s, Tick{});
+    }
+    REQUIRE(replies.size() == 191);
+    CHECK(Json::parse(replies[0].body)->operator[]("round").integer() == 11);
+    CHECK_FALSE(replies[189].last);
+    CHECK(replies[190].last);
+    CHECK(Json::parse(replies[190].body)->operator[]("reason").text() == "quorum_lost: ...");
+}
+
+TEST_CASE("requests beyond the limits are refused, and a closed session's watches go", "[machine]") {
+    Bench bench;
+    bench.join(1s, "a");
+    bench.submit(1s, experiment("min_clients = 9"));
+    const auto session = bench.join(1s, "admin", "operator");
+    const auto watch = [&] {
+        bench.step(1s, MessageReceived{session, Request{4, "experiment.watch", R"({"experiment":1})"}});
+        return sent<Reply>(bench.last, session);
+    };
+    for (std::size_t i = 0; i < limits::watches_per_session; ++i) {
+        REQUIRE(watch() == nullptr);
+    }
+    REQUIRE(watch() != nullptr);
+    CHECK(watch()->error->kind == ErrorKind::overloaded);
+    bench.step(1s, SessionClosed{session, "bye"});
+    bench.ask(2s, "experiment.cancel", Json::object().set("experiment", 1));
+    for (const auto& send : bench.last.send) {
+        CHECK(send.session != session);
+    }
+    for (std::size_t i = 0; i <= limits::queued_experiments; ++i) {
+        REQUIRE_FALSE(bench.submit(3s, experiment("min_clients = 9")).error);
+    }
+    CHECK(bench.submit(3s, experiment("min_clients = 9")).error->code == "queue_full");
+}
+
+TEST_CASE("a node's list says who is there, what it holds and what it works on", "[machine]") {
+    Bench bench;
+    const auto a = bench.join(1s, "a");
+    const auto b = bench.join(1s, "b");
+    bench.submit(2s, experiment("min_clients = 2"));
+    bench.step(3s, ModelMade{1, model, 100});
+    bench.step(4s, SessionSilent{a});
+    bench.step(4s, SessionClosed{b, "bye"});
+    const auto reply = bench.ask(5s, "node.list", Json::object());
+    const auto body = Json::parse(reply.body);
+    REQUIRE(body);
+    const auto& nodes = (*body)["nodes"].items();
+    REQUIRE(nodes.size() == 2);
+    CHECK(nodes[0]["state"].text() == "silent");
+    CHECK(nodes[0]["experiment"].integer() == 1);
+    CHECK(nodes[0]["datasets"].items().at(0)["name"].text() == "digits");
+    CHECK(nodes[1]["state"].text() == "offline");
+}
+
+}  // namespace causeway
