@@ -1,15 +1,15 @@
-/* The seam between Causeway and arithmetic: what a compute backend is. reference/ (the specification), cpu/ and, as a
- * plugin loaded at run time, cuda/ each implement the one table at the end of this file.
- *
- * It is plain C so that a plugin built by another compiler can be loaded, and so small that a backend is one table. New
- * arithmetic (convolution, norms, embeddings, bf16, fused operations) is a new `kind` with its operand order written
- * down here; the table never changes for it. Nothing in a backend is global: all state hangs on the opaque device.
- *
- * Life of an operation: describe it (cw_op: kind, attributes, shapes) -> prepare it once (cw_plan) -> run it many times
- * on views of the same shapes. A plan is a function of (op, signature of the device), never of a timing, because the
- * layout and blocking that it fixes decide the bits of the result.
- *
- * C++ code uses kernels/device.h and kernels/ops.h, which wrap this. */
+// The seam between Causeway and arithmetic: what a compute backend is. reference/ (the specification), cpu/ and, as a
+// plugin loaded at run time, cuda/ each implement the one table at the end of this file.
+//
+// It is plain C so that a plugin built by another compiler can be loaded, and so small that a backend is one table. New
+// arithmetic (convolution, norms, embeddings, bf16, fused operations) is a new `kind` with its operand order written
+// down here; the table never changes for it. Nothing in a backend is global: all state hangs on the opaque device.
+//
+// Life of an operation: describe it (cw_op: kind, attributes, shapes) -> prepare it once (cw_plan) -> run it many times
+// on views of the same shapes. A plan is a function of (op, signature of the device), never of a timing, because the
+// layout and blocking that it fixes decide the bits of the result.
+//
+// C++ code uses kernels/device.h and kernels/ops.h, which wrap this.
 #ifndef CAUSEWAY_KERNELS_BACKEND_H
 #define CAUSEWAY_KERNELS_BACKEND_H
 
@@ -86,7 +86,7 @@ typedef enum cw_kind {
      * 0 x[N] in, 1 y[N] out (in place allowed). Streaming. */
     CW_GELU = 12,
     /* dx = dy * (Phi(x) + x * phi(x)), Phi and phi of the standard normal.
-     * 0 x[N] in (the input of the forward pass, not its output), 1 dy[N] in, 2 dx[N] out (in place with dy). Streaming. */
+     * 0 x[N] in (the forward pass's input, not its output), 1 dy[N] in, 2 dx[N] out (in place with dy). Streaming. */
     CW_GELU_BACKWARD = 13,
 
     /* Softmax and cross-entropy over the last dimension, with d = scalars[0] (B for a mean over this batch; the whole
@@ -94,8 +94,8 @@ typedef enum cw_kind {
      *   loss = sum_b(-log softmax(x_b)[label_b]) / d      dx = (softmax(x) - onehot(label)) / d
      * 0 x[B,V] in, 1 labels i64[B] or u32[B] in, 2 loss f64[1] out, 3 correct i64[1] out,
      * 4 dx[B,V] out (in place with x allowed); four operands: no gradient (evaluation).
-     * correct counts rows whose largest logit is the label's, the first of equal ones; a row with a NaN is never correct.
-     * A label outside [0, V) makes the loss and that row of dx NaN and reads nothing outside. */
+     * correct counts rows whose largest logit is the label's, the first of equal ones; a row with a NaN is never
+     * correct. A label outside [0, V) makes the loss and that row of dx NaN and reads nothing outside. */
     CW_SOFTMAX_CROSS_ENTROPY = 20,
 
     /* One step of torch.optim.SGD:  g += decay * theta;  m = step == 1 ? g : momentum * m + (1 - dampening) * g;
@@ -125,9 +125,10 @@ typedef enum cw_kind {
     /* Adds weight_k * x_k, k = 0..K-1, K = 1..CW_MAX_EXACT_TERMS, to a sum of two limbs per element (kernels/exact.h):
      * high in units of 2^-10, low of 2^-62. Same bits for every order and grouping.
      * 0 high i64[N] inout, 1 low i64[N] inout, 2..1+K x_k[N] in; scalars: 0..K-1 weights, integers in [0, 2^29).
-     * The caller has checked: all x finite, |weight * x| * additions < 2^52, and carries every 2048 additions. Streaming. */
+     * The caller has checked that all x are finite and |weight * x| * additions < 2^52, and carries every 2048
+     * additions. Streaming. */
     CW_EXACT_ADD = 50,
-    /* Moves whole high units out of low: afterwards |low| <= 2^51. Equal sums have equal limbs after it.
+    /* Moves whole high units out of low: afterwards -2^51 <= low < 2^51. Equal sums have equal limbs after it.
      * 0 high i64[N] inout, 1 low i64[N] inout. Streaming. */
     CW_EXACT_CARRY = 51,
     /* mean = f32(f64(high * 2^-10 + low * 2^-62) / weight): the sum is rounded once to double, the quotient once to

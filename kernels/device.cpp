@@ -44,6 +44,7 @@ cw_view view_of(const cw_view& shape, const Operand& operand, std::int64_t& any)
 
 }  // namespace
 
+/// An open device, closed when the last of its plans, memories and Device values is gone.
 struct Device::Handle {
     const cw_backend& backend;
     cw_device* device;
@@ -53,6 +54,7 @@ struct Device::Handle {
     ~Handle() { backend.close(device); }
 };
 
+/// What copies of a plan share: the backend's plan and its scratch memory, dropped with the last copy.
 struct Plan::Open {
     std::shared_ptr<Device::Handle> handle;
     cw_plan* plan;
@@ -68,7 +70,7 @@ struct Plan::Open {
 Status Plan::run(std::span<const Operand> operands, std::span<const double> scalars) {
     ASSERT(operands.size() == static_cast<std::size_t>(op_.operand_count));
     ASSERT(scalars.size() == static_cast<std::size_t>(open_->scalars));
-    std::array<cw_view, CW_MAX_OPERANDS> views;
+    std::array<cw_view, CW_MAX_OPERANDS> views;  // on the stack: a run allocates nothing
     std::int64_t any = -1;
     for (std::size_t i = 0; i < operands.size(); ++i) {
         views[i] = view_of(op_.operands[i], operands[i], any);
@@ -129,7 +131,8 @@ Result<std::shared_ptr<void>> Device::allocate(std::uint64_t bytes) const {
     if (const auto status = handle_->backend.alloc(handle_->device, bytes, &memory, &error); status != CW_OK) {
         return failure(status, error);
     }
-    return std::shared_ptr<void>(memory, [handle = handle_](void* held) { handle->backend.free(handle->device, held); });
+    const auto give_back = [handle = handle_](void* held) { handle->backend.free(handle->device, held); };
+    return std::shared_ptr<void>(memory, give_back);
 }
 
 Status Device::copy(void* to, const void* from, std::uint64_t bytes, cw_direction direction) const {
@@ -151,6 +154,7 @@ Result<Plan*> PlanCache::get(const cw_op& op) {
 }
 
 bool PlanCache::Less::operator()(const cw_op& a, const cw_op& b) const {
+    // Builders zero what they do not use, so equal ops have equal bytes; the order itself means nothing.
     static_assert(std::has_unique_object_representations_v<cw_view>, "padding would compare as noise");
     return std::memcmp(&a, &b, sizeof(cw_op)) < 0;
 }

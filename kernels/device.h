@@ -51,7 +51,7 @@ struct DeviceOptions {
     std::int32_t device_index = 0;
 };
 
-/// A prepared operation. Keeps its device open.
+/// A prepared operation. Keeps its device open; copies share one workspace.
 ///
 /// threads  streaming kinds: run is reentrant. Others: the thread that prepared it.
 class Plan {
@@ -78,7 +78,7 @@ private:
 /// threads  thread-bound, but for plans of streaming kinds
 class Device {
 public:
-    /// errors   not_found: no backend of that name (`auto` means cpu); invalid: threads; unsupported: not on this machine
+    /// errors   not_found: no backend of that name (`auto` is cpu); invalid: threads; unsupported: not on this machine
     static Result<Device> open(std::string_view name, const DeviceOptions& options = {});
 
     /// "cpu onednn-2.6.0 avx512 threads=1": equal inputs on equal signatures give equal bits.

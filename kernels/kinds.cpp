@@ -126,10 +126,11 @@ cw_status check_view(const Kind& kind, const cw_view& view, cw_error* error) {
 }
 
 cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
+    const auto is_zero = [](auto x) { return x == 0; };
     const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
-    const bool rest_empty = std::all_of(op.integers + 1, op.integers + CW_MAX_INTEGERS, [](auto x) { return x == 0; }) &&
-                            std::all_of(op.reals, op.reals + CW_MAX_REALS, [](auto x) { return x == 0; });
-    if (!first_fits || !rest_empty) {
+    const bool rest_fits = std::all_of(op.integers + 1, op.integers + CW_MAX_INTEGERS, is_zero) &&
+                           std::all_of(op.reals, op.reals + CW_MAX_REALS, is_zero);
+    if (!first_fits || !rest_fits) {
         return fail_with(error, CW_INVALID, fmt::format("{}: an attribute that this kind does not have", kind.name));
     }
     return CW_OK;

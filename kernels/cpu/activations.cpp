@@ -1,8 +1,8 @@
 // relu, the exact gelu, and the exponentials of the softmax, for every instruction set.
 //
-// gelu needs erfc to float precision: the Chebyshev fit of Numerical Recipes (section 6.2, "erfcc", relative error below
-// 1.2e-7 everywhere), evaluated in double so that no further error is added. exp is its own polynomial rather than the
-// C library's, whose bits depend on the machine. Thread: any; reentrant.
+// gelu needs erfc to float precision: the Chebyshev fit of Numerical Recipes (section 6.2, "erfcc", relative error
+// below 1.2e-7 everywhere), evaluated in double so that no further error is added. exp is its own polynomial rather
+// than the C library's, whose bits depend on the machine. Thread: any; reentrant.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // two sets and plain C++ are enough, and compile sooner
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/activations.cpp"

@@ -1,7 +1,8 @@
 // A loop over whole vectors for element-wise kernels; the rest of an array goes through zero-padded buffers.
 //
 // So a kernel body is written once, for whole vectors, and the last elements see the same instructions as the others.
-// Included once per instruction set by the files of this folder (Highway's foreach_target), hence the toggled guard.
+// Included once per instruction set by the files of this folder (Highway's foreach_target): hence no #pragma once but a
+// guard that toggles. Thread: any.
 #if defined(CAUSEWAY_KERNELS_CPU_MAP_INL_H) == defined(HWY_TARGET_TOGGLE)
 #ifdef CAUSEWAY_KERNELS_CPU_MAP_INL_H
 #undef CAUSEWAY_KERNELS_CPU_MAP_INL_H

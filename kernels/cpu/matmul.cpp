@@ -44,12 +44,12 @@ private:
     int before_;
 };
 
-dnnl::memory::desc f32(std::int64_t rows, std::int64_t columns, std::int64_t row_stride, std::int64_t column_stride) {
-    return {{rows, columns}, dnnl::memory::data_type::f32, dnnl::memory::dims{row_stride, column_stride}};
+dnnl::memory::desc f32(std::int64_t rows, std::int64_t columns, dnnl::memory::dims strides) {
+    return {{rows, columns}, dnnl::memory::data_type::f32, std::move(strides)};
 }
-dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, columns, 1); }
+dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, {columns, 1}); }
 /// The transpose of a row-major [columns, rows].
-dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, 1, rows); }
+dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, {1, rows}); }
 
 /// destination[rows, columns] = source[rows, depth] * weights[depth, columns] (+ bias[1, columns]).
 struct Product {
@@ -69,7 +69,8 @@ Product product_of(const cw_op& op) {
         case CW_MATMUL_BACKWARD_DATA:
             return {row_major(first[0], first[1]), row_major(second[0], second[1]), row_major(first[0], second[1]), {}};
         default:  // backward weights: dy^T [O, B] times x [B, I]
-            return {transposed(first[1], first[0]), row_major(second[0], second[1]), row_major(first[1], second[1]), {}};
+            return {
+                transposed(first[1], first[0]), row_major(second[0], second[1]), row_major(first[1], second[1]), {}};
     }
 }
 
@@ -152,7 +153,7 @@ cw_status MatmulPlan::run(const cw_run& run, cw_error* error) {
     const auto status =
         dnnl_primitive_execute(primitive.get(), engine->stream.get(), argument_count, arguments.data());
     if (status != dnnl_success) {
-        return fail_with(error, CW_FAILED, fmt::format("oneDNN matmul failed with status {}", static_cast<int>(status)));
+        return fail_with(error, CW_FAILED, fmt::format("oneDNN matmul failed: status {}", static_cast<int>(status)));
     }
     if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
         const auto* dy = run.views[0].dims;

@@ -17,8 +17,9 @@ void add(const cw_op&, const cw_run& run) {
         for (std::int32_t k = 0; k + 2 < run.view_count; ++k) {
             const double product = run.scalars[k] * operand<const float>(run, k + 2)[i];
             const double high = std::rint(product * 0x1p10);
+            const double low = std::rint((product - high * 0x1p-10) * 0x1p62);
             operand<std::int64_t>(run, 0)[i] += static_cast<std::int64_t>(high);
-            operand<std::int64_t>(run, 1)[i] += static_cast<std::int64_t>(std::rint((product - high * 0x1p-10) * 0x1p62));
+            operand<std::int64_t>(run, 1)[i] += static_cast<std::int64_t>(low);
         }
     }
 }
@@ -34,8 +35,9 @@ void carry(const cw_op&, const cw_run& run) {
 
 void mean(const cw_op&, const cw_run& run) {
     for (std::int64_t i = 0; i < length(run, 0); ++i) {
-        const auto sum = Wide{operand<const std::int64_t>(run, 0)[i]} * low_per_high + operand<const std::int64_t>(run, 1)[i];
-        operand<float>(run, 2)[i] = static_cast<float>(static_cast<double>(sum) * 0x1p-62 / run.scalars[0]);
+        const Wide high = operand<const std::int64_t>(run, 0)[i];
+        const auto sum = static_cast<double>(high * low_per_high + operand<const std::int64_t>(run, 1)[i]);
+        operand<float>(run, 2)[i] = static_cast<float>(sum * 0x1p-62 / run.scalars[0]);
     }
 }
 

@@ -43,7 +43,8 @@ void adamw(const cw_op&, const cw_run& run) {
         float& v = operand<float>(run, 3)[i];
         m = static_cast<float>(beta1 * m + (1 - beta1) * g);
         v = static_cast<float>(beta2 * v + (1 - beta2) * g * g);
-        theta = static_cast<float>(theta * (1 - rate * decay) - step_size * m / (std::sqrt(double{v}) / root + epsilon));
+        const double change = step_size * m / (std::sqrt(double{v}) / root + epsilon);
+        theta = static_cast<float>(theta * (1 - rate * decay) - change);
     }
 }
 

@@ -142,9 +142,10 @@ void fill_floats(Buffer& buffer, const Case& tested, int operand, RandomStream& 
 }
 
 void fill_integers(Buffer& buffer, const Case& tested, int operand, RandomStream& random) {
+    const auto classes = static_cast<std::uint64_t>(tested.op.operands[0].dims[1]);
     for (std::size_t i = 0; i < buffer.count(); ++i) {
         if (tested.op.kind == CW_SOFTMAX_CROSS_ENTROPY) {
-            auto label = static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(tested.op.operands[0].dims[1])));
+            auto label = static_cast<std::int64_t>(random.below(classes));
             label = tested.values == Values::special && random.below(8) == 0 ? -1 : label;  // as u32: far too large
             if (buffer.dtype() == CW_I64) {
                 buffer.as<std::int64_t>()[i] = label;
@@ -207,7 +208,8 @@ std::vector<double> softmax_allowance(const Case& tested, const Buffers& expecte
         // The loss is summed in double from exponentials good to 1e-11. A gradient element is rounded once, relative
         // to (p - onehot) / d, but for its own 1e-11 / d where p is near 1.
         const double size = std::abs(expected[output].value(i));
-        allowed[i] = output == 2 ? 1e-10 * (1 + size) : output == 4 ? 2 * half_ulp * size + 1e-10 / tested.scalars[0] : 0;
+        const double of_gradient = 2 * half_ulp * size + 1e-10 / tested.scalars[0];
+        allowed[i] = output == 2 ? 1e-10 * (1 + size) : output == 4 ? of_gradient : 0;
     }
     return allowed;
 }
@@ -233,7 +235,8 @@ std::vector<Case> speed_cases() {
     std::vector<Case> cases;
     for (const auto& shape : {ops::MatmulShape{32, 64, 64}, ops::MatmulShape{32, 256, 256},
                               ops::MatmulShape{128, 784, 512}, ops::MatmulShape{64, 1024, 1024}}) {
-        for (const auto& op : {ops::matmul(shape), ops::matmul_backward_data(shape), ops::matmul_backward_weights(shape)}) {
+        for (const auto& op :
+             {ops::matmul(shape), ops::matmul_backward_data(shape), ops::matmul_backward_weights(shape)}) {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }

@@ -57,7 +57,8 @@ Wide product_units(float value, std::int64_t weight) {
         return 0;
     }
     int exponent = 0;
-    const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &exponent), 24));  // value = m 2^(e-24)
+    // value = mantissa * 2^(exponent - 24)
+    const auto mantissa = static_cast<std::int64_t>(std::ldexp(std::frexp(value, &exponent), 24));
     const int shift = exponent - 24 + 62;
     const Wide product = Wide{mantissa} * weight;
     if (shift >= 0) {
