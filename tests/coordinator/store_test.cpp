@@ -1,0 +1,288 @@
+// The store: what a step persisted is there after a kill at any instruction, all of it or nothing; history is final.
+#include "coordinator/store.h"
+
+#include <fstream>
+#include <limits>
+#include <random>
+
+#include "coordinator/schema.h"
+#include "tests/temporary_folder.h"
+
+namespace causeway {
+namespace {
+
+constexpr ExperimentId id = 3;
+
+Store open_store(const TemporaryFolder& folder, StoreOptions options = {}) {
+    auto store = Store::open(folder.path, options);
+    REQUIRE(store);
+    return *std::move(store);
+}
+
+SaveExperiment experiment(std::string state, std::string reason = "") {
+    return {id, "digits", "[experiment]\nname = \"digits\"\n", std::move(state), std::move(reason), "operator"};
+}
+
+Digest model_of(std::uint32_t round) { return sha256("model " + std::to_string(round)); }
+Digest update_of(const std::string& node, std::uint32_t round) { return sha256(node + std::to_string(round)); }
+
+SaveCommit commit(std::uint32_t round) {
+    SaveCommit commit{id, round, model_of(round), 1000 + round, {}, {"ann", "bob"}, Json::object().set("loss", 0.5)};
+    if (round > 0) {
+        commit.participants = {{"ann", update_of("ann", round)}, {"bob", update_of("bob", round)}};
+    }
+    return commit;
+}
+
+SaveDecision decision(std::uint32_t round, const std::string& kind) {
+    return {id, round, kind, Json::object().set("node", "ann").set("attempt", 2)};
+}
+
+Status run(Store& store, std::vector<Persist> persists) { return store.execute(persists); }
+
+void commit_rounds(Store& store, std::uint32_t last) {
+    REQUIRE(run(store, {experiment("running")}));
+    for (std::uint32_t round = 0; round <= last; ++round) {
+        REQUIRE(run(store, {commit(round)}));
+    }
+}
+
+RecoveredExperiment recovered(Store& store) {
+    const auto all = store.load();
+    REQUIRE(all);
+    REQUIRE(all->experiments.size() == 1);
+    return all->experiments[0];
+}
+
+}  // namespace
+
+TEST_CASE("the epoch rises at each start, and nothing else changes", "[unit][store]") {
+    const TemporaryFolder folder;
+    for (std::uint64_t start = 1; start <= 5; ++start) {
+        auto store = open_store(folder);
+        CHECK(store.epoch() == start);
+        CHECK(store.load()->epoch == start);
+        CHECK(store.load()->experiments.empty());
+    }
+}
+
+TEST_CASE("everything that was persisted comes back after a restart", "[unit][store]") {
+    const TemporaryFolder folder;
+    {
+        auto store = open_store(folder);
+        REQUIRE(run(store, {experiment("queued"), decision(0, "cohort")}));
+        REQUIRE(run(store, {experiment("running"), commit(0), SaveEvaluation{id, 0, 2.3, 0.1, 360}}));
+        REQUIRE(run(store, {decision(1, "attempt"), decision(1, "dropped"), commit(1)}));
+        REQUIRE(run(store, {decision(2, "refused"), decision(2, "attempt")}));
+        REQUIRE(run(store, {SaveEvaluation{id, 1, std::numeric_limits<double>::quiet_NaN(), 0.2, 360}}));
+    }
+    auto store = open_store(folder);
+    const auto back = recovered(store);
+    CHECK(back.saved.name == "digits");
+    CHECK(back.saved.file == experiment("").file);
+    CHECK(back.saved.state == "running");
+    CHECK(back.saved.submitted_by == "operator");
+    REQUIRE(back.rounds.size() == 2);
+    CHECK(back.rounds[1].model == model_of(1));
+    CHECK(back.rounds[1].model_bytes == 1001);
+    CHECK(back.rounds[1].summary["loss"].number() == 0.5);
+    CHECK(back.rounds[0].evaluation->accuracy == 0.1);
+    CHECK(std::isnan(back.rounds[1].evaluation->loss));
+    CHECK(back.next_cohort == std::vector<std::string>{"ann", "bob"});
+    CHECK(back.last_counted.at("bob") == std::pair(1u, update_of("bob", 1)));
+    REQUIRE(back.decisions.size() == 2);  // of the open round only
+    CHECK(back.decisions[0].kind == "refused");
+    CHECK(back.decisions[1].detail["attempt"].integer() == 2);
+}
+
+TEST_CASE("per node the latest counted update is known", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    commit_rounds(store, 3);
+    auto without_bob = commit(4);
+    without_bob.participants.pop_back();
+    REQUIRE(run(store, {without_bob}));
+    const auto back = recovered(store);
+    CHECK(back.last_counted.at("ann").first == 4);
+    CHECK(back.last_counted.at("bob").first == 3);
+}
+
+TEST_CASE("what a node declared last is known, for ever", "[unit][store]") {
+    const TemporaryFolder folder;
+    const std::vector<DatasetDeclaration> first{{"digits", sha256("d"), 100, {8, 8, 1}, 10}, {"text", {}, 5, {}, 0}};
+    const std::vector<DatasetDeclaration> second{{"digits", sha256("e"), 90, {64}, 10}};
+    {
+        auto store = open_store(folder);
+        REQUIRE(run(store, {SaveDeclaration{"ann", first}, SaveDeclaration{"bob", first}}));
+        REQUIRE(run(store, {SaveDeclaration{"ann", second}}));
+    }
+    auto store = open_store(folder);
+    const auto declared = store.load()->declared;
+    CHECK(declared.at("ann") == second);
+    CHECK(declared.at("bob") == first);
+}
+
+TEST_CASE("a step is persisted whole or not at all", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    commit_rounds(store, 1);
+    auto conflicting = commit(1);
+    conflicting.model = sha256("another");
+    const auto status = run(store, {decision(2, "dropped"), experiment("paused"), conflicting});
+    REQUIRE_FALSE(status);
+    CHECK(status.error().code == "commit_conflict");
+    CHECK(recovered(store).decisions.empty());
+    CHECK(recovered(store).saved.state == "running");
+}
+
+TEST_CASE("a committed round is never redone: repeating it changes nothing, another model is refused", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    commit_rounds(store, 2);
+    CHECK(run(store, {commit(2)}));
+    CHECK(recovered(store).rounds.size() == 3);
+    CHECK(run(store, {commit(4)}).error().code == "commit_conflict");  // round 3 is missing
+    auto other = commit(0);
+    other.model = sha256("another");
+    CHECK(run(store, {other}).error().code == "commit_conflict");
+}
+
+TEST_CASE("terminal states absorb", "[unit][store]") {
+    for (const std::string end : {"succeeded", "failed", "cancelled"}) {
+        for (const std::string later : {"queued", "running", "paused", "succeeded", "failed", "cancelled"}) {
+            const TemporaryFolder folder;
+            auto store = open_store(folder);
+            REQUIRE(run(store, {experiment("running"), experiment(end, "why")}));
+            const auto status = run(store, {experiment(later)});
+            CHECK(status.has_value() == (later == end));
+            CHECK((status || status.error().code == "terminal_state"));
+            CHECK(recovered(store).saved.state == end);
+        }
+    }
+}
+
+TEST_CASE("kill -9 at any moment: what was acknowledged is there, nothing is half there", "[store][crash][property]") {
+    const unsigned seed = 11;
+    CAPTURE(seed);
+    std::mt19937 random(seed);
+    for (int trial = 0; trial < 10; ++trial) {
+        const TemporaryFolder folder;
+        const int steps = 1 + static_cast<int>(random() % 40);
+        CAPTURE(trial, steps);
+        kill_after(steps, [&](const auto& finished) {
+            auto store = *Store::open(folder.path);
+            (void)store.execute(std::vector<Persist>{experiment("running")});
+            finished();
+            for (std::uint32_t round = 0; round < 200; ++round) {
+                (void)store.execute(std::vector<Persist>{decision(round, "attempt"), commit(round)});
+                finished();
+            }
+        });
+        auto store = open_store(folder);
+        CHECK(store.epoch() == 2);
+        const auto back = recovered(store);
+        REQUIRE(back.rounds.size() + 1 >= static_cast<std::size_t>(steps));
+        for (std::uint32_t round = 0; round < back.rounds.size(); ++round) {
+            REQUIRE(back.rounds[round].model == model_of(round));
+        }
+        if (back.rounds.size() > 1) {
+            REQUIRE(back.last_counted.at("bob").first == back.rounds.size() - 1);
+        }
+        REQUIRE(back.decisions.empty());  // a decision came with its commit, or not at all
+    }
+}
+
+TEST_CASE("a second store on the same folder is refused while the first lives", "[unit][store]") {
+    const TemporaryFolder folder;
+    {
+        auto first = open_store(folder);
+        const auto second = Store::open(folder.path);
+        REQUIRE_FALSE(second);
+        CHECK(second.error().kind == ErrorKind::refused);
+        CHECK(second.error().code == "state_in_use");
+        CHECK(run(first, {experiment("queued")}));  // undisturbed
+    }
+    CHECK(open_store(folder).epoch() == 2);
+}
+
+TEST_CASE("a full disk fails the step with disk_full; with room the same step succeeds", "[unit][store]") {
+    const TemporaryFolder folder;
+    { open_store(folder); }
+    auto large = experiment("queued");
+    large.file = std::string(400'000, 'x');
+    {
+        auto store = open_store(folder, {{60}, {}});
+        REQUIRE(run(store, {SaveDeclaration{"ann", {}}}));
+        const auto status = run(store, {SaveDeclaration{"ann", {{"digits", {}, 1, {}, 0}}}, large});
+        REQUIRE_FALSE(status);
+        CHECK(status.error().kind == ErrorKind::io);
+        CHECK(status.error().code == "disk_full");
+        CHECK(store.load()->experiments.empty());
+        CHECK(store.load()->declared.empty());
+    }
+    auto store = open_store(folder);
+    CHECK(run(store, {large}));
+    CHECK(recovered(store).saved.file == large.file);
+}
+
+TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[unit][store]") {
+    const TemporaryFolder folder;
+    { auto store = open_store(folder); commit_rounds(store, 1); }
+    const char* next[] = {store_migrations()[0], "CREATE TABLE later (x); UPDATE experiments SET reason = 'migrated';"};
+    {
+        auto store = open_store(folder, {{}, next});
+        CHECK(recovered(store).saved.reason == "migrated");
+        CHECK(recovered(store).rounds.size() == 2);
+        CHECK(std::filesystem::exists(folder.path / "coordinator.db.format-1"));
+    }
+    const auto older_build = Store::open(folder.path);
+    REQUIRE_FALSE(older_build);
+    CHECK(older_build.error().kind == ErrorKind::unsupported);
+    CHECK(older_build.error().code == "newer_format");
+    const TemporaryFolder restored;  // the copy is a whole store of the old format
+    std::filesystem::copy_file(folder.path / "coordinator.db.format-1", restored.path / "coordinator.db");
+    auto store = open_store(restored);
+    CHECK(recovered(store).saved.reason.empty());
+}
+
+TEST_CASE("a migration that fails leaves the old format", "[unit][store]") {
+    const TemporaryFolder folder;
+    { auto store = open_store(folder); commit_rounds(store, 0); }
+    const char* broken[] = {store_migrations()[0], "UPDATE experiments SET reason = 'half'; SELECT nonsense;"};
+    REQUIRE_FALSE(Store::open(folder.path, {{}, broken}));
+    auto store = open_store(folder);
+    CHECK(recovered(store).saved.reason.empty());
+}
+
+TEST_CASE("a file that is no database is named as damaged", "[unit][store]") {
+    const TemporaryFolder folder;
+    std::ofstream(folder.path / "coordinator.db") << std::string(8192, 'x');
+    const auto store = Store::open(folder.path);
+    REQUIRE_FALSE(store);
+    CHECK(store.error().kind == ErrorKind::corrupt);
+}
+
+TEST_CASE("flushes are counted: one a step", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    const auto before = store.flushes();
+    commit_rounds(store, 4);
+    CHECK(store.flushes() == before + 6);
+    REQUIRE(store.execute({}));
+    CHECK(store.flushes() == before + 6);
+}
+
+TEST_CASE("the last commits, the best and the pinned models stay named", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    commit_rounds(store, 9);
+    for (std::uint32_t round = 0; round < 10; ++round) {
+        const double accuracy = round == 4 || round == 6 ? 0.9 : 0.5;  // equal: the lower loss is the better
+        REQUIRE(run(store, {SaveEvaluation{id, round, round == 4 ? 0.2 : 0.3, accuracy, 10}}));
+    }
+    REQUIRE(store.pin_model(model_of(1)));
+    const auto named = *store.named_models(3);
+    CHECK(named == std::set{model_of(9), model_of(8), model_of(7), model_of(4), model_of(1)});
+}
+
+}  // namespace causeway
