@@ -141,39 +141,40 @@ Status Interpreter::gradient_final(std::size_t layer) {
                                       .plans = workspace_.plans()});
 }
 
-/// Neighbouring layers that have taken equally many steps are one call.
-Status Interpreter::step_layers(LayerInterval layers) {
-    for (std::size_t layer = layers.begin; layer < layers.end;) {
-        Range range = workspace_.layer_range(layer);
-        const std::uint64_t step = ++steps_[layer];
-        workspace_.clear_gradient(layer);
-        while (++layer < layers.end && steps_[layer] + 1 == step) {
-            range.end = workspace_.layer_range(layer).end;
-            ++steps_[layer];
-            workspace_.clear_gradient(layer);
-        }
-        if (range.size() > 0) {
-            TRY(workspace_.step(job_.optimizer, range, step));
-        }
-    }
-    return {};
+/// Two steps on parts of a layer's one gradient are one step of the layer.
+std::uint64_t Interpreter::step_number(std::size_t layer) {
+    steps_[layer] += workspace_.take_gradient(layer) ? 1 : 0;
+    return steps_[layer];
 }
 
-/// A layer takes a step when any of its elements does.
+/// Neighbours that have taken equally many steps are one call.
+Status Interpreter::step_layers(LayerInterval layers) {
+    Range open;
+    std::uint64_t open_step = 0;
+    for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
+        const Range range = workspace_.layer_range(layer);
+        if (range.size() == 0) {
+            continue;
+        }
+        const std::uint64_t step = step_number(layer);
+        if (open.size() > 0 && step != open_step) {
+            TRY(workspace_.step(job_.optimizer, open, open_step));
+            open = {};
+        }
+        open = open.size() > 0 ? Range{open.begin, range.end} : range;
+        open_step = step;
+    }
+    return open.size() > 0 ? workspace_.step(job_.optimizer, open, open_step) : Status{};
+}
+
 Status Interpreter::step_ranges(const RangeSet& ranges) {
     for (std::size_t layer = 0; layer < steps_.size(); ++layer) {
         const Range whole = workspace_.layer_range(layer);
-        bool touched = false;
         for (const Range& range : ranges.ranges()) {
             const Range part{std::max(range.begin, whole.begin), std::min(range.end, whole.end)};
             if (part.begin < part.end) {
-                steps_[layer] += touched ? 0 : 1;
-                touched = true;
-                TRY(workspace_.step(job_.optimizer, part, steps_[layer]));
+                TRY(workspace_.step(job_.optimizer, part, step_number(layer)));
             }
-        }
-        if (touched) {
-            workspace_.clear_gradient(layer);
         }
     }
     return {};

@@ -33,6 +33,7 @@ private:
     Status load();
     Status loss();
     Status gradient_final(std::size_t layer);
+    std::uint64_t step_number(std::size_t layer);
     Status step_layers(LayerInterval layers);
     Status step_ranges(const RangeSet& ranges);
     [[nodiscard]] std::uint64_t batch_size() const;

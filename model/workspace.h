@@ -57,8 +57,12 @@ public:
     Status backward(LayerInterval layers);
     /// One optimizer step of a range of the trainable arena; the gradients stay.
     Status step(const OptimizerSpec& spec, Range range, std::uint64_t step);
-    /// The layer's next backward sets its gradients.
-    void clear_gradient(std::size_t layer) { has_gradient_[layer] = false; }
+    /// Whether a backward has come since the last call. The layer's next backward sets its gradients anew.
+    bool take_gradient(std::size_t layer) {
+        const bool had = has_gradient_[layer];
+        has_gradient_[layer] = false;
+        return had;
+    }
 
     [[nodiscard]] Operand parameters(Range range) const {
         return arena(ArenaKind::trainable).part(range.begin, range.size());

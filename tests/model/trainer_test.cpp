@@ -98,22 +98,46 @@ TEST_CASE("a chain cut anywhere gives the bits of the whole one", "[property][tr
     }
 }
 
-TEST_CASE("a step on range sets is a step on layers", "[unit][trainer]") {
+TEST_CASE("steps on disjoint range sets together are the step on all layers, bit for bit", "[unit][trainer]") {
     const Chain chain = make_chain(mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     TrainJob job = make_job(chain, 8, "adamw learning_rate=0.01");
     job.batch = 8;
     const TrainResult whole = train("cpu", job, io);
-    Instruction& step = job.program.instructions[0].body[0].body.back();
-    step.layers = {};
-    step.ranges = must(RangeSet::make({{0, 100}, {200, chain.parameter_count()}}, chain.parameter_count()));
-    Instruction rest = step;
-    rest.ranges = must(RangeSet::make({{100, 200}}, chain.parameter_count()));
-    const TrainResult partly = train("cpu", job, io);
-    const auto begin = whole.end.trainable.values.begin();
-    REQUIRE(std::equal(partly.end.trainable.values.begin() + 100, partly.end.trainable.values.begin() + 200,
-                       job.start.trainable.values.begin() + 100));
-    REQUIRE_FALSE(std::equal(begin + 100, begin + 200, job.start.trainable.values.begin() + 100));
+    auto& batch = job.program.instructions[0].body[0].body;
+    const auto set_ranges = [&](std::vector<Range> ranges) {
+        batch.back().layers = {};
+        batch.back().ranges = must(RangeSet::make(std::move(ranges), chain.parameter_count()));
+    };
+    set_ranges({{0, 100}, {200, chain.parameter_count()}});
+    const TrainResult part = train("cpu", job, io);
+    const auto& start = job.start.trainable.values;
+    REQUIRE(std::equal(start.begin() + 100, start.begin() + 200, part.end.trainable.values.begin() + 100));
+    REQUIRE_FALSE(std::equal(start.begin(), start.begin() + 100, part.end.trainable.values.begin()));
+    batch.push_back(batch.back());
+    set_ranges({{100, 200}});
+    const TrainResult both = train("cpu", job, io);
+    REQUIRE(same_bits(both.end.trainable.values, whole.end.trainable.values));
+    REQUIRE(both.optimizer_state == whole.optimizer_state);
+}
+
+TEST_CASE("layers that have taken different numbers of steps keep their own", "[unit][trainer]") {
+    const Chain chain = make_chain(mlp, {3, 4});
+    const MemoryIo io = clusters(37, 12, 4, 8);
+    TrainJob job = make_job(chain, 8, "adamw learning_rate=0.01");
+    job.batch = 8;
+    auto& batch = job.program.instructions[0].body[0].body;
+    batch.back() = make_step({3, 6});
+    const TrainResult upper = train("cpu", job, io);
+    REQUIRE(upper.optimizer_state.steps == std::vector<std::uint64_t>{0, 0, 0, 5, 0, 5});
+    job.start = upper.end;
+    job.optimizer_state = upper.optimizer_state;
+    batch.back() = make_step({0, 6});
+    const TrainResult together = train("cpu", job, io);
+    REQUIRE(together.optimizer_state.steps == std::vector<std::uint64_t>{0, 5, 0, 10, 0, 10});
+    batch.back() = make_step({0, 2});
+    batch.push_back(make_step({2, 6}));
+    REQUIRE(same_bits(train("cpu", job, io).end.trainable.values, together.end.trainable.values));
 }
 
 TEST_CASE("training in two halves with the state kept is training in one go", "[unit][trainer]") {
@@ -158,12 +182,20 @@ TEST_CASE("microbatches add up to their batch", "[unit][trainer]") {
     job.batch = 10;
     job.local_epochs = 2;
     const TrainResult whole = train("cpu", job, io);
+    const TrainJob whole_job = job;
     auto& batch = job.program.instructions[0].body[0].body;
     const Instruction step = batch.back();
     batch.pop_back();
     batch = {make_repeat(RepeatOver::microbatches, batch), step};
     job.microbatches = 3;
-    const TrainResult parts = train("cpu", job, io);
+    MemoryIo seen = io, seen_whole = io;
+    Trainer trainer = open_trainer("cpu");
+    const TrainResult parts = must(trainer.train(job, seen));
+    must(trainer.train(whole_job, seen_whole));
+    REQUIRE(seen.asked.size() == 2 * (3 + 3 + 3 + 1));  // the last batch has one row: one part
+    for (std::size_t i = 0; i < seen.losses.size(); ++i) {
+        REQUIRE(seen.losses[i] == Approx(seen_whole.losses.at(i)).epsilon(1e-5));
+    }
     REQUIRE(parts.steps == whole.steps);
     REQUIRE(parts.examples == whole.examples);
     REQUIRE(parts.loss == Approx(whole.loss).epsilon(1e-6));
