@@ -1,3 +1,7 @@
+// The draw of an epoch and the copying of a batch.
+//
+// The key's epoch is the stream's step: one permutation per epoch, whatever the batch size, so that a batch size
+// changes where the cuts are and not what comes first.
 #include "data/batch_order.h"
 
 #include <algorithm>
@@ -11,7 +15,10 @@ namespace {
 
 Indices epoch_order(std::size_t examples, std::size_t batch, const BatchKey& key) {
     if (batch < examples) {
-        return RandomStream(RandomKey{.seed = key.seed, .purpose = "batch-order", .round = key.round, .node = key.node,
+        return RandomStream(RandomKey{.seed = key.seed,
+                                      .purpose = "batch-order",
+                                      .round = key.round,
+                                      .node = key.node,
                                       .step = key.epoch})
             .permutation(examples);
     }
@@ -33,7 +40,9 @@ std::size_t batch_count(std::size_t examples, std::size_t batch) {
 EpochBatches::EpochBatches(std::size_t examples, std::size_t batch, const BatchKey& key)
     : order_(epoch_order(examples, actual_batch(examples, batch), key)), batch_(actual_batch(examples, batch)) {}
 
-std::size_t EpochBatches::size() const { return batch_count(order_.size(), batch_); }
+std::size_t EpochBatches::size() const {
+    return batch_count(order_.size(), batch_);
+}
 
 std::span<const std::uint32_t> EpochBatches::operator[](std::size_t index) const {
     ASSERT(index < size());

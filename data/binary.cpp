@@ -1,3 +1,7 @@
+// Decoding of stored values, and the one place where a declared shape meets the bytes that are there.
+//
+// Values are decoded one at a time from the file's bytes: there is no second copy of a dataset in its stored type,
+// and no assumption about alignment. Sizes come from hostile headers, so products are checked before they are made.
 #include "data/binary.h"
 
 #include <algorithm>
@@ -21,6 +25,7 @@ double to_real(std::uint64_t bits, std::size_t bytes) {
                       : std::bit_cast<double>(bits);
 }
 
+// Shifted up and back: the sign bit of a short value fills the upper bits.
 double to_signed(std::uint64_t bits, std::size_t bytes) {
     const auto unused = static_cast<int>(64 - 8 * bytes);
     return static_cast<double>(static_cast<std::int64_t>(bits << unused) >> unused);
@@ -44,9 +49,12 @@ std::uint64_t checked_product(const std::vector<std::uint64_t>& sizes) {
 double StoredArray::operator[](std::size_t index) const {
     const auto bits = load(bytes.data() + index * type.bytes, type);
     switch (type.kind) {
-        case ElementKind::unsigned_integer: return static_cast<double>(bits);
-        case ElementKind::signed_integer: return to_signed(bits, type.bytes);
-        case ElementKind::real: return to_real(bits, type.bytes);
+        case ElementKind::unsigned_integer:
+            return static_cast<double>(bits);
+        case ElementKind::signed_integer:
+            return to_signed(bits, type.bytes);
+        case ElementKind::real:
+            return to_real(bits, type.bytes);
     }
     return 0;
 }
@@ -54,8 +62,8 @@ double StoredArray::operator[](std::size_t index) const {
 Result<StoredArray> make_stored_array(ElementType type, std::vector<std::uint64_t> sizes, ByteView bytes,
                                       std::string_view file, std::uint64_t most_values) {
     const auto count = checked_product(sizes);
-    const auto declared = fmt::format("{}: the header declares {} values of {} bytes", file, fmt::join(sizes, "x"),
-                                      type.bytes);
+    const auto declared =
+        fmt::format("{}: the header declares {} values of {} bytes", file, fmt::join(sizes, "x"), type.bytes);
     if (count == 0) {
         return fail(ErrorKind::corrupt, "bad_size", declared + ": no array has this size");
     }

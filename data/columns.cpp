@@ -1,3 +1,5 @@
+// A label's name is tried as a header's name first: a column that is really called "last" can be chosen, and the
+// word keeps its general meaning where no header claims it. No name is a number (such a line would be a row).
 #include "data/columns.h"
 
 #include <algorithm>

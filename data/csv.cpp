@@ -1,3 +1,8 @@
+// The CSV parser: one pass over the text, one line and one cell at a time, every value converted where it stands.
+//
+// Why not a table of text first: a row costs no allocation, the place of a wrong value is known when it is met, and
+// what a hostile file can make us hold is bounded by its size (four bytes of features for at least two of text).
+// The first line decides all that follows: whether there is a header, how many columns, which of them is the label.
 #include "data/csv.h"
 
 #include <algorithm>
@@ -14,13 +19,13 @@ namespace {
 
 constexpr std::string_view note_prefix = "# causeway";
 
-Result<std::uint32_t> parse_classes(std::string_view text) {
-    std::uint32_t classes = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), classes);
-    if (code != std::errc() || end != text.data() + text.size() || classes < 1 || classes > max_classes) {
-        return fail(ErrorKind::corrupt, "bad_note", fmt::format("classes must be 1 to {}", max_classes));
+Result<std::uint32_t> parse_count(std::string_view text, std::uint32_t least, std::uint32_t most) {
+    std::uint32_t count = 0;
+    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
+    if (code != std::errc() || end != text.data() + text.size() || count < least || count > most) {
+        return fail(ErrorKind::corrupt, "bad_note", fmt::format("expected a whole number from {} to {}", least, most));
     }
-    return classes;
+    return count;
 }
 
 // Words that a later version adds are skipped.
@@ -29,9 +34,9 @@ Result<PartNote> parse_note(std::string_view line) {
     for (const auto& word : split_text(line.substr(note_prefix.size()), ' ')) {
         const std::string_view view(word);
         if (view.starts_with("label=")) {
-            note.label = view.substr(6);
+            TRY_ASSIGN(note.label, parse_count(view.substr(6), 0, max_classes));
         } else if (view.starts_with("classes=")) {
-            TRY_ASSIGN(note.classes, parse_classes(view.substr(8)));
+            TRY_ASSIGN(note.classes, parse_count(view.substr(8), 1, max_classes));
         } else if (view.starts_with("shape=")) {
             TRY_ASSIGN(note.shape, parse_shape(view.substr(6)));
         }
@@ -39,6 +44,7 @@ Result<PartNote> parse_note(std::string_view line) {
     return note;
 }
 
+// A comma in quotes separates nothing; quotes never span lines, so a missing one spoils a single row.
 // One cell from the front of `line`; what follows its comma is left in `line`, and `more` says whether there is any.
 struct Cell {
     std::string_view raw;  // between the commas, quotes still on
@@ -71,6 +77,7 @@ std::string name_of(std::string_view cell) {
     return name;
 }
 
+// One use: parse() takes the text apart and moves its findings out.
 class CsvParser {
 public:
     CsvParser(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits)
@@ -136,6 +143,8 @@ private:
             }
         }
         columns_ = names.size();
+        // Only a line without any number is a header. One that mixes both is a data row with a wrong value: taking it
+        // for a header would silently lose an example.
         const bool header = numbers == 0;
         if (header) {
             layout_.columns = std::move(names);
@@ -145,7 +154,8 @@ private:
     }
 
     Status choose_columns() {
-        const auto& label = options_.label.empty() ? note_.label : options_.label;
+        const auto noted = note_.label ? fmt::format("{}", *note_.label) : "";
+        const auto& label = options_.label.empty() ? noted : options_.label;
         TRY_ASSIGN(label_column_, find_label_column(label, layout_.columns, columns_, file_));
         layout_.label_column = label_column_.value_or(0);
         return {};
@@ -157,7 +167,7 @@ private:
         for (bool more = true; more; ++column) {
             const auto cell = next_cell(rest);
             more = cell.more;
-            if (column < columns_) {
+            if (column < columns_) {  // more are counted for the message, and not kept
                 TRY(read_cell(without_quotes(cell.raw), column));
             }
         }
@@ -195,10 +205,12 @@ private:
         }
         const auto width = static_cast<std::int64_t>(columns_ - (label_column_ ? 1 : 0));
         Dataset dataset{std::string(file_), {}, {width}, std::move(features_), std::move(labels_), 0, layout_};
+        // A part may lack the highest classes of the whole; its note still knows them.
         if (!dataset.labels.empty()) {
             dataset.classes = std::max(note_.classes, std::ranges::max(dataset.labels) + 1);
         }
-        if (!note_.shape.empty() && label_column_.has_value() == !note_.label.empty()) {
+        // With or without a label column, other than the note says, the note's shape is not this table's.
+        if (!note_.shape.empty() && label_column_.has_value() == note_.label.has_value()) {
             TRY(reshape(dataset, note_.shape));
         }
         return dataset;
@@ -218,14 +230,15 @@ private:
     std::vector<std::uint32_t> labels_;
 };
 
-bool owns_name(std::string_view name) { return name.ends_with(".csv") || name.ends_with(".csv.gz"); }
+bool owns_name(std::string_view name) {
+    return name.ends_with(".csv") || name.ends_with(".csv.gz");
+}
 
 // Text without a name that says so: the first kilobyte holds printable characters only.
 bool owns_content(ByteView bytes) {
     constexpr std::size_t looked_at = 1024;
-    return std::ranges::all_of(as_text(bytes).substr(0, looked_at), [](char c) {
-        return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t';
-    });
+    return std::ranges::all_of(as_text(bytes).substr(0, looked_at),
+                               [](char c) { return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
 }
 
 Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
@@ -240,14 +253,13 @@ std::string to_text(const PartNote& note) {
         return {};
     }
     std::string text(note_prefix);
-    text += note.label.empty() ? "" : " label=" + note.label;
+    text += note.label ? fmt::format(" label={}", *note.label) : "";
     text += note.classes == 0 ? "" : fmt::format(" classes={}", note.classes);
     text += note.shape.empty() ? "" : " shape=" + shape_text(note.shape);
     return text;
 }
 
-Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options,
-                          const ReadLimits& limits) {
+Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits) {
     return CsvParser(bytes, file, options, limits).parse();
 }
 

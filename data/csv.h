@@ -15,11 +15,11 @@
 
 namespace causeway {
 
-/// What the first line of a written part says. Empty or 0 where it says nothing.
+/// What the first line of a written part says; empty or 0 where it says nothing.
 struct PartNote {
-    std::string label;                // column index
-    std::uint32_t classes = 0;        // of the whole dataset
-    std::vector<std::int64_t> shape;  // of one example
+    std::optional<std::size_t> label;  // column index from 0
+    std::uint32_t classes = 0;         // of the whole dataset
+    std::vector<std::int64_t> shape;   // of one example
     bool operator==(const PartNote&) const = default;
 };
 [[nodiscard]] std::string to_text(const PartNote& note);  // without the newline; "" for an empty note

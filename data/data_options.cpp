@@ -1,3 +1,7 @@
+// Text forms of the options, one printer and one parser each.
+//
+// The text arrives from a coordinator, so parsing is total: bounded in length, no exceptions, every mistake reported.
+// A label is a column's name and may hold anything; escaping it keeps the words separable by spaces.
 #include "data/data_options.h"
 
 #include <algorithm>
@@ -13,8 +17,8 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t longest_text = 4096;   // of the options as they travel
-constexpr std::size_t longest_label = 256;   // of a column's name
+constexpr std::size_t longest_text = 4096;  // of the options as they travel
+constexpr std::size_t longest_label = 256;  // of a column's name
 constexpr std::size_t highest_rank = 8;
 constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
 const std::array<std::string, 3> option_names{"label", "shape", "scale"};
@@ -54,6 +58,7 @@ std::optional<std::string> unescaped(std::string_view text) {
     return result;
 }
 
+// Cut at ".." before numbers are read: a number parser would take the first dot of "0..16" for its own.
 Result<Interval> parse_interval(std::string_view text) {
     const auto dots = text.find("..");
     if (dots != std::string_view::npos) {
@@ -76,11 +81,13 @@ std::vector<Error> check_scale(const Scale& scale) {
         errors.push_back({ErrorKind::invalid, "scale", "scale: the first interval must ascend, as in 0..255 -> 0..1"});
     }
     if (scale.to.low == scale.to.high) {
-        errors.push_back({ErrorKind::invalid, "scale", "scale: the second interval is empty: every value would be equal"});
+        errors.push_back(
+            {ErrorKind::invalid, "scale", "scale: the second interval is empty: every value would be equal"});
     }
     return errors;
 }
 
+// Every size is bounded before it is multiplied, so the product never overflows.
 std::vector<Error> check_shape(const std::vector<std::int64_t>& shape) {
     if (shape.size() > highest_rank) {
         return {Error{ErrorKind::invalid, "shape", fmt::format("shape: at most {} sizes", highest_rank)}};
@@ -133,9 +140,10 @@ void read_option(std::string_view name, std::string_view value, DataOptions& opt
         take(parse_scale(value).map([](Scale scale) { return std::optional(scale); }), options.scale, errors);
     } else {
         const auto nearest = nearest_name(name, option_names);
-        errors.push_back({ErrorKind::invalid, "data_options",
-                          fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
-                                      nearest ? fmt::format("; did you mean {}?", *nearest) : "; known: label, shape, scale")});
+        errors.push_back(
+            {ErrorKind::invalid, "data_options",
+             fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
+                         nearest ? fmt::format("; did you mean {}?", *nearest) : "; known: label, shape, scale")});
     }
 }
 
@@ -229,6 +237,8 @@ Result<std::vector<std::int64_t>> parse_shape(std::string_view text) {
     return shape;
 }
 
-std::string shape_text(const std::vector<std::int64_t>& shape) { return fmt::format("{}", fmt::join(shape, "x")); }
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    return fmt::format("{}", fmt::join(shape, "x"));
+}
 
 }  // namespace causeway

@@ -42,7 +42,9 @@ struct DataOptions {
 /// digits and "_-.()" are written %XX. Options that pass the check come back from parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 
-/// errors  invalid `data_options`: the message lists everything that is wrong. Total: any text is an option set or an error
+/// Total: any text gives options or an error.
+///
+/// errors  invalid `data_options`: the message lists everything that is wrong
 [[nodiscard]] Result<DataOptions> parse_data_options(std::string_view text);
 
 /// "0..16 -> 0..1"; spaces are free. errors: invalid `scale`

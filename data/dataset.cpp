@@ -1,3 +1,4 @@
+// What can be done with a dataset in memory. Every operation keeps the invariants that the header states.
 #include "data/dataset.h"
 
 #include <algorithm>
@@ -17,7 +18,9 @@ std::size_t Dataset::example_size() const {
     return product;
 }
 
-std::size_t Dataset::size() const { return features.size() / example_size(); }
+std::size_t Dataset::size() const {
+    return features.size() / example_size();
+}
 
 Digest dataset_digest(const Dataset& dataset) {
     Hasher hasher;
@@ -46,9 +49,10 @@ Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices) {
 
 Status reshape(Dataset& dataset, const std::vector<std::int64_t>& shape) {
     const std::size_t before = dataset.example_size();
-    Dataset target;
+    Dataset target;  // only to multiply
     target.shape = shape;
     if (target.example_size() != before) {
+        // The commonest mistake: the label was not named and counts as a feature.
         const bool one_more = target.example_size() + 1 == before && !dataset.labelled();
         return fail(ErrorKind::invalid, "shape_mismatch",
                     fmt::format("shape {} holds {} values, but an example of '{}' has {} ({}){}", shape_text(shape),
@@ -69,8 +73,7 @@ Status apply_scale(Dataset& dataset, const Scale& scale) {
         if (!std::isfinite(value)) {
             return fail(ErrorKind::invalid, "scale_overflow",
                         fmt::format("example {} of '{}': {} scaled by {} is not a finite number",
-                                    i / dataset.example_size() + 1, dataset.name, dataset.features[i],
-                                    to_text(scale)));
+                                    i / dataset.example_size() + 1, dataset.name, dataset.features[i], to_text(scale)));
         }
         dataset.features[i] = value;
     }

@@ -11,14 +11,16 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t block_bytes = 256 * 1024;             // grows with the output, so a small file stays small
-constexpr std::uint64_t bomb_free_bytes = 64ull << 20;      // below this any ratio is harmless
-constexpr std::uint64_t bomb_ratio = 512;                   // deflate can reach 1032; CSV of zeros stays near 300
-constexpr int gzip_window = 15 + 16;                        // 32 KiB window, gzip wrapper: zlib's own encoding
-constexpr std::size_t slice_bytes = std::size_t{1} << 30;   // zlib counts in 32 bits
+constexpr std::size_t block_bytes = 256 * 1024;            // grows with the output, so a small file stays small
+constexpr std::uint64_t bomb_free_bytes = 64ull << 20;     // below this any ratio is harmless
+constexpr std::uint64_t bomb_ratio = 512;                  // deflate can reach 1032; CSV of zeros stays near 300
+constexpr int gzip_window = 15 + 16;                       // 32 KiB window, gzip wrapper: zlib's own encoding
+constexpr std::size_t slice_bytes = std::size_t{1} << 30;  // zlib counts in 32 bits
 
 // zlib's input is not const in old headers; it never writes there.
-Bytef* zlib_input(const std::byte* data) { return reinterpret_cast<Bytef*>(const_cast<std::byte*>(data)); }
+Bytef* zlib_input(const std::byte* data) {
+    return reinterpret_cast<Bytef*>(const_cast<std::byte*>(data));
+}
 
 class Inflater {
 public:

@@ -36,6 +36,7 @@ Result<Holdout> split_holdout(const Dataset& dataset, double share, std::uint64_
         return fail(ErrorKind::invalid, "holdout",
                     fmt::format("holdout: {}% is outside the range from 0% to below 100%", share * 100));
     }
+    // The total is fixed first and then shared out: rounding each class by itself would miss the share on small sets.
     const auto total = static_cast<std::size_t>(std::llround(share * static_cast<double>(dataset.size())));
     if ((share > 0 && total == 0) || total >= dataset.size()) {
         return fail(ErrorKind::invalid, "holdout",
@@ -61,6 +62,7 @@ Result<Division> divide(const Dataset& dataset, double holdout_share, const Part
                         std::uint64_t seed) {
     TRY_ASSIGN(auto holdout, split_holdout(dataset, holdout_share, seed));
     TRY_ASSIGN(auto drawn, partition(subset(dataset, holdout.train), spec, parts, seed));
+    // From positions among the training examples back to the dataset's own indices.
     for (auto& part : drawn) {
         for (auto& index : part) {
             index = holdout.train[index];

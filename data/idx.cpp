@@ -1,3 +1,7 @@
+// The IDX reader. One parser serves images and labels: they differ in rank only.
+//
+// The header's sizes must account for every byte of the file; a file cut short by a broken download is told apart
+// from one with bytes too many.
 #include "data/idx.h"
 
 #include <algorithm>
@@ -15,16 +19,24 @@ constexpr unsigned highest_rank = 8;
 
 std::optional<ElementType> element_type(unsigned code) {
     switch (code) {
-        case 0x08: return ElementType{ElementKind::unsigned_integer, 1, ByteOrder::big};
-        case 0x09: return ElementType{ElementKind::signed_integer, 1, ByteOrder::big};
-        case 0x0B: return ElementType{ElementKind::signed_integer, 2, ByteOrder::big};
-        case 0x0C: return ElementType{ElementKind::signed_integer, 4, ByteOrder::big};
-        case 0x0D: return ElementType{ElementKind::real, 4, ByteOrder::big};
-        case 0x0E: return ElementType{ElementKind::real, 8, ByteOrder::big};
-        default: return std::nullopt;
+        case 0x08:
+            return ElementType{ElementKind::unsigned_integer, 1, ByteOrder::big};
+        case 0x09:
+            return ElementType{ElementKind::signed_integer, 1, ByteOrder::big};
+        case 0x0B:
+            return ElementType{ElementKind::signed_integer, 2, ByteOrder::big};
+        case 0x0C:
+            return ElementType{ElementKind::signed_integer, 4, ByteOrder::big};
+        case 0x0D:
+            return ElementType{ElementKind::real, 4, ByteOrder::big};
+        case 0x0E:
+            return ElementType{ElementKind::real, 8, ByteOrder::big};
+        default:
+            return std::nullopt;
     }
 }
 
+// Four bytes are little to go by; for files without a telling name the type and the rank must make sense as well.
 bool has_magic(ByteView bytes) {
     return bytes.size() >= magic_bytes && bytes[0] == std::byte{0} && bytes[1] == std::byte{0} &&
            element_type(std::to_integer<unsigned>(bytes[2])) && bytes[3] != std::byte{0} &&
@@ -57,6 +69,7 @@ Result<StoredArray> parse_array(ByteView bytes, std::string_view file, const Rea
                              bytes.subspan(header), file, limits.values);
 }
 
+// A file of rank 1 holds one value an example.
 std::vector<std::int64_t> example_shape(const StoredArray& array) {
     std::vector<std::int64_t> shape(array.sizes.begin() + 1, array.sizes.end());
     return shape.empty() ? std::vector<std::int64_t>{1} : shape;
@@ -78,6 +91,7 @@ std::vector<std::string> label_names(const std::string& images) {
     return names;
 }
 
+// "t10k-images-idx3-ubyte", as MNIST and its relatives are called, or NAME.idx.
 bool owns_name(std::string_view name) {
     for (unsigned rank = 1; rank <= highest_rank; ++rank) {
         if (name.find(fmt::format("idx{}-", rank)) != std::string_view::npos) {

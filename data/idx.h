@@ -15,15 +15,15 @@
 namespace causeway {
 
 /// One IDX file of each, unpacked; the file names are for messages.
-///
-/// errors  corrupt: bad_magic, truncated, trailing_bytes, bad_size, not_finite, count_mismatch; invalid: bad_label, and a
-///         label column, for IDX has its own; overloaded: too many values
 struct IdxFiles {
     ByteView images;
     std::string_view images_file;
     ByteView labels;
     std::string_view labels_file;
 };
+
+/// errors  corrupt: bad_magic, truncated, trailing_bytes, bad_size, not_finite, count_mismatch; invalid: bad_label, and
+///         a label column, for IDX has its own; overloaded: too many values
 [[nodiscard]] Result<Dataset> parse_idx(const IdxFiles& files, const DataOptions& options, const ReadLimits& limits);
 
 }  // namespace causeway

@@ -1,3 +1,4 @@
+// The summary of a dataset. The mean is summed in double, in order: it is for people, not for training.
 #include "data/inspect.h"
 
 #include <algorithm>
@@ -5,8 +6,8 @@
 namespace causeway {
 
 DatasetSummary inspect(const Dataset& dataset) {
-    DatasetSummary summary{dataset.name,    dataset.reader, dataset.size(), dataset.shape,
-                           dataset.classes, label_histogram(dataset)};
+    DatasetSummary summary{dataset.name,  dataset.reader,  dataset.size(),
+                           dataset.shape, dataset.classes, label_histogram(dataset)};
     double sum = 0;
     for (const float value : dataset.features) {
         sum += static_cast<double>(value);

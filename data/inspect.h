@@ -18,7 +18,7 @@ struct DatasetSummary {
     std::vector<std::int64_t> shape;
     std::uint32_t classes = 0;
     std::vector<std::uint64_t> per_class;  // [classes]
-    double least = 0;  // of all features
+    double least = 0;                      // of all features
     double most = 0;
     double mean = 0;
     Digest digest;

@@ -1,3 +1,7 @@
+// The NPY reader. The header is a Python dictionary; numpy writes it in one fixed form, and only that form is read.
+//
+// What is refused with a remedy rather than converted: arrays stored by columns, and types that hold no plain number.
+// Integers of 64 bits and doubles are rounded once to f32, as training needs them.
 #include "data/npy.h"
 
 #include <algorithm>
@@ -22,7 +26,9 @@ struct Header {
     std::vector<std::uint64_t> sizes;
 };
 
-bool has_magic(ByteView bytes) { return as_text(bytes).starts_with(magic); }
+bool has_magic(ByteView bytes) {
+    return as_text(bytes).starts_with(magic);
+}
 
 tl::unexpected<Error> bad_header(std::string_view file, std::string_view what) {
     return fail(ErrorKind::corrupt, "bad_header", fmt::format("{}: the NPY header {}", file, what));
@@ -55,11 +61,16 @@ std::optional<ElementType> element_type(std::string_view descr) {
         return std::nullopt;
     }
     switch (descr[2]) {
-        case 'u': return ElementType{ElementKind::unsigned_integer, bytes, order};
-        case 'i': return ElementType{ElementKind::signed_integer, bytes, order};
-        case 'b': return bytes == 1 ? std::optional(ElementType{ElementKind::unsigned_integer, 1, order}) : std::nullopt;
-        case 'f': return bytes >= 4 ? std::optional(ElementType{ElementKind::real, bytes, order}) : std::nullopt;
-        default: return std::nullopt;
+        case 'u':
+            return ElementType{ElementKind::unsigned_integer, bytes, order};
+        case 'i':
+            return ElementType{ElementKind::signed_integer, bytes, order};
+        case 'b':
+            return bytes == 1 ? std::optional(ElementType{ElementKind::unsigned_integer, 1, order}) : std::nullopt;
+        case 'f':
+            return bytes >= 4 ? std::optional(ElementType{ElementKind::real, bytes, order}) : std::nullopt;
+        default:
+            return std::nullopt;
     }
 }
 
@@ -150,6 +161,7 @@ Result<Columns> choose_columns(const StoredArray& array, std::string_view file, 
     return Columns{array.width(), label};
 }
 
+// The label is cut out of the row; the features on both sides of it close up.
 Status append_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
                   Dataset& dataset) {
     const auto split = columns.label.value_or(columns.width);
@@ -180,10 +192,13 @@ std::vector<std::string> label_names(const std::string& name) {
     return names;
 }
 
-bool owns_name(std::string_view name) { return name.ends_with(".npy") || name.ends_with(".npy.gz"); }
+bool owns_name(std::string_view name) {
+    return name.ends_with(".npy") || name.ends_with(".npy.gz");
+}
 
 Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
                      const ReadLimits& limits) {
+    // A label column makes a labels file beside this one irrelevant, so it is not even read.
     const auto partner =
         options.label.empty() ? find_partner(path, label_names(path.filename().string())) : std::nullopt;
     Bytes labels;

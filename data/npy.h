@@ -21,8 +21,8 @@ struct NpyFiles {
     std::string_view labels_file;
 };
 
-/// errors  corrupt: bad_magic, bad_header, truncated, trailing_bytes, bad_size, not_finite, count_mismatch; unsupported:
-///         a type or order of values; invalid: bad_label, no_such_column; overloaded: too many values
+/// errors  corrupt: bad_magic, bad_header, truncated, trailing_bytes, bad_size, not_finite, count_mismatch;
+///         unsupported: a type or order of values; invalid: bad_label, no_such_column; overloaded: too many values
 [[nodiscard]] Result<Dataset> parse_npy(const NpyFiles& files, const DataOptions& options, const ReadLimits& limits);
 
 }  // namespace causeway

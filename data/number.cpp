@@ -1,3 +1,4 @@
+// The rules for values, kept apart from the formats so that all of them refuse the same things in the same words.
 #include "data/number.h"
 
 #include <charconv>
@@ -50,7 +51,9 @@ std::string to_text(const Place& place) {
                              : fmt::format("{}, row {}, column {}", place.file, place.row, place.column);
 }
 
-std::optional<double> parse_number(std::string_view text) { return parse_whole<double>(without_plus(trim(text))); }
+std::optional<double> parse_number(std::string_view text) {
+    return parse_whole<double>(without_plus(trim(text)));
+}
 
 Result<float> parse_feature(std::string_view text, const Place& place) {
     const auto digits = without_plus(trim(text));
@@ -84,9 +87,9 @@ Result<std::uint32_t> parse_label(std::string_view text, const Place& place) {
 
 Result<std::uint32_t> to_label(double value, const Place& place) {
     if (!(value >= 0 && value < max_classes) || value != std::floor(value)) {
-        return fail(ErrorKind::invalid, "bad_label",
-                    fmt::format("{}: the label {} is not a whole number from 0 to {}", to_text(place), value,
-                                max_classes - 1));
+        return fail(
+            ErrorKind::invalid, "bad_label",
+            fmt::format("{}: the label {} is not a whole number from 0 to {}", to_text(place), value, max_classes - 1));
     }
     return static_cast<std::uint32_t>(value);
 }

@@ -34,7 +34,9 @@ const PartitionParameter* find_parameter(const Partitioner& partitioner, std::st
     return found == partitioner.parameters.end() ? nullptr : &*found;
 }
 
-Error wrong(std::string message) { return Error{ErrorKind::invalid, "partition", "partition: " + std::move(message)}; }
+Error wrong(std::string message) {
+    return Error{ErrorKind::invalid, "partition", "partition: " + std::move(message)};
+}
 
 std::string did_you_mean(std::string_view name, std::span<const std::string> valid) {
     const auto nearest = nearest_name(name, valid);
@@ -60,8 +62,8 @@ Error unknown_parameter(const Partitioner& partitioner, std::string_view name) {
 
 std::optional<Error> check_value(const PartitionParameter& parameter, double value) {
     if (!(value >= parameter.least && value <= parameter.most)) {
-        return wrong(fmt::format("{} is {}, but must be from {} to {}", parameter.name, value, parameter.least,
-                                 parameter.most));
+        return wrong(
+            fmt::format("{} is {}, but must be from {} to {}", parameter.name, value, parameter.least, parameter.most));
     }
     if (parameter.kind == NumberKind::whole && value != std::floor(value)) {
         return wrong(fmt::format("{} is {}, but must be a whole number", parameter.name, value));
@@ -86,6 +88,7 @@ std::map<std::string, double> complete(const Partitioner& partitioner, const Par
     return parameters;
 }
 
+// What no partitioner has to check again.
 Status check_dataset(const Dataset& dataset, const Partitioner& partitioner, std::size_t parts) {
     if (parts == 0) {
         return fail(wrong("the number of parts is 0: at least one is needed"));
@@ -95,16 +98,19 @@ Status check_dataset(const Dataset& dataset, const Partitioner& partitioner, std
                                       dataset.name, dataset.size())));
     }
     if (partitioner.labels == LabelUse::required && !dataset.labelled()) {
-        return fail(wrong(fmt::format("'{}' divides by label, but '{}' has no labels: name the label column (label = "
-                                      "\"last\")",
-                                      partitioner.kind, dataset.name)));
+        return fail(
+            wrong(fmt::format("'{}' divides by label, but '{}' has no labels: name the label column (label = "
+                              "\"last\")",
+                              partitioner.kind, dataset.name)));
     }
     return {};
 }
 
 }  // namespace
 
-std::span<const Partitioner* const> partitioners() { return all_partitioners; }
+std::span<const Partitioner* const> partitioners() {
+    return all_partitioners;
+}
 
 std::vector<Error> check_partition(const PartitionSpec& spec) {
     const auto* partitioner = find_partitioner(spec.kind);
@@ -163,6 +169,7 @@ Result<Parts> partition(const Dataset& dataset, const PartitionSpec& spec, std::
     const auto parameters = complete(partitioner, spec);
     TRY_ASSIGN(Parts result,
                partitioner.split({dataset.labels, dataset.classes, dataset.size(), parameters, parts, seed}));
+    // Ascending, so that a part is the same dataset however its partitioner came to it.
     for (auto& part : result) {
         std::ranges::sort(part);
     }

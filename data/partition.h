@@ -60,7 +60,7 @@ struct Partitioner {
 /// iid, dirichlet, shards, quantity.
 [[nodiscard]] std::span<const Partitioner* const> partitioners();
 
-/// Everything that is wrong with the specification (unknown kind or parameter with the nearest name, bounds).
+/// Everything wrong with the specification (unknown kind or parameter with the nearest name, bounds).
 [[nodiscard]] std::vector<Error> check_partition(const PartitionSpec& spec);
 /// "dirichlet alpha=0.5", as `--partition` takes it; defaults are filled in. errors: invalid `partition`, all at once
 [[nodiscard]] Result<PartitionSpec> parse_partition(std::string_view text);
@@ -87,7 +87,7 @@ struct Holdout {
 
 /// What one process hands out: the held-out examples first, the rest divided among the parts.
 struct Division {
-    Parts parts;       // indices into the dataset that was divided
+    Parts parts;  // indices into the dataset that was divided
     Indices held_out;
 };
 [[nodiscard]] Result<Division> divide(const Dataset& dataset, double holdout_share, const PartitionSpec& spec,

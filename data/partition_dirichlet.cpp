@@ -60,7 +60,8 @@ Result<Parts> split(const PartitionInput& input) {
 }  // namespace
 
 extern const Partitioner dirichlet_partitioner;
-const Partitioner dirichlet_partitioner{"dirichlet", "uneven labels and sizes, by Dirichlet(alpha) shares of each class",
-                                        parameters, LabelUse::required, split};
+const Partitioner dirichlet_partitioner{"dirichlet",
+                                        "uneven labels and sizes, by Dirichlet(alpha) shares of each class", parameters,
+                                        LabelUse::required, split};
 
 }  // namespace causeway

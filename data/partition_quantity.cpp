@@ -20,6 +20,7 @@ Result<Parts> split(const PartitionInput& input) {
     }
     const auto counts = proportional_counts(weights, input.examples);
     auto stream = partition_stream(input.seed, 0);
+    // Without this draw the first client would be the largest in every experiment.
     const auto part_of_rank = stream.permutation(input.parts);
     const auto order = stream.permutation(input.examples);
     Parts parts(input.parts);

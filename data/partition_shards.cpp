@@ -48,6 +48,7 @@ void choose_owners(std::vector<Class>& classes, std::size_t labels, const Partit
     }
 }
 
+// Every class needs an owner, for every example goes somewhere.
 Status check_classes(const std::vector<Class>& classes, std::size_t labels, std::size_t parts) {
     if (labels > classes.size()) {
         return fail(ErrorKind::invalid, "partition",
@@ -61,6 +62,7 @@ Status check_classes(const std::vector<Class>& classes, std::size_t labels, std:
     return {};
 }
 
+// One example for each owner at least, or some part would miss one of its classes.
 Status deal_class(Class& shared, const PartitionInput& input, Parts& parts) {
     if (shared.examples.size() < shared.owners.size()) {
         return fail(ErrorKind::invalid, "partition",

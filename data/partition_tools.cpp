@@ -1,3 +1,5 @@
+// Counting, shuffling and filling up, for partitioners. Ties always go to the lower index: nothing may depend on how
+// a sort treats equals.
 #include "data/partition_tools.h"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Looking for the second file of a pair by name, packed or not.
 #include "data/partner.h"
 
 namespace causeway {

@@ -21,8 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const Reader*, 3> all_readers{
-    &idx_reader,
-    &npy_reader,
+    &idx_reader, &npy_reader,
     &csv_reader,  // last: any text could be CSV
 };
 
@@ -30,6 +29,7 @@ constexpr std::size_t most_files = 10'000;  // of a folder
 constexpr std::string_view part_prefix = "part-";
 constexpr std::string_view part_suffix = ".csv.gz";
 
+// A name is a promise: damaged.npy is reported as a damaged NPY file, never guessed to be CSV.
 const Reader* reader_for(std::string_view file_name, ByteView bytes) {
     for (const auto* reader : all_readers) {
         if (reader->owns_name(file_name)) {
@@ -83,7 +83,7 @@ Result<std::vector<std::string>> list_files(const fs::path& folder) {
     if (code) {
         return fail(ErrorKind::io, "unreadable", fmt::format("{}: {}", folder.string(), code.message()));
     }
-    std::ranges::sort(names);
+    std::ranges::sort(names);  // a folder lists its files in any order
     return names;
 }
 
@@ -116,6 +116,7 @@ std::vector<std::string> datasets_in(const std::vector<std::string>& names) {
     return found;
 }
 
+// Layouts must be equal too: a header in another order would put values under the wrong name without an error.
 Status append(Dataset& whole, Dataset part, const ReadLimits& limits) {
     if (part.shape != whole.shape || part.labelled() != whole.labelled() || part.layout != whole.layout) {
         return fail(ErrorKind::corrupt, "parts_differ",
@@ -143,6 +144,7 @@ Result<Dataset> read_parts(const fs::path& folder, const std::vector<std::string
 
 Result<Dataset> read_folder(const fs::path& folder, const DataOptions& options, const ReadLimits& limits) {
     TRY_ASSIGN(const auto names, list_files(folder));
+    // Parts first, in the order of their numbers: 2 comes before 10, and holdout.csv.gz is left for evaluation.
     if (const auto parts = parts_in_order(names); !parts.empty()) {
         return read_parts(folder, parts, options, limits);
     }
@@ -152,9 +154,9 @@ Result<Dataset> read_folder(const fs::path& folder, const DataOptions& options, 
                     fmt::format("{} holds no dataset. Known formats: {}", folder.string(), known_formats()));
     }
     if (found.size() > 1) {
-        return fail(ErrorKind::invalid, "several_datasets",
-                    fmt::format("{} holds several datasets ({}, {}, ...): name the file", folder.string(), found[0],
-                                found[1]));
+        return fail(
+            ErrorKind::invalid, "several_datasets",
+            fmt::format("{} holds several datasets ({}, {}, ...): name the file", folder.string(), found[0], found[1]));
     }
     return read_one(folder / found.front(), options, limits);
 }
@@ -167,7 +169,9 @@ std::string dataset_name(const fs::path& path) {
 
 }  // namespace
 
-std::span<const Reader* const> readers() { return all_readers; }
+std::span<const Reader* const> readers() {
+    return all_readers;
+}
 
 Result<Bytes> read_unpacked(const fs::path& path, const ReadLimits& limits) {
     TRY_ASSIGN(Bytes bytes, read_file(path, limits.file_bytes));

@@ -1,3 +1,7 @@
+// The text of a part, and the files of a split.
+//
+// CSV because every tool reads it and the shortest text of a float is exact; gzip because text is four times larger.
+// Nothing is written until the division has been drawn: a split that cannot be leaves no folder behind.
 #include "data/write.h"
 
 #include <charconv>
@@ -17,7 +21,7 @@ namespace fs = std::filesystem;
 PartNote note_of(const Dataset& raw) {
     PartNote note;
     if (raw.labelled()) {
-        note.label = fmt::format("{}", raw.layout.label_column);
+        note.label = raw.layout.label_column;
         note.classes = raw.classes;
     }
     if (raw.shape.size() > 1) {  // a flat example says its own shape
@@ -55,6 +59,7 @@ void append_float(float value, std::string& text) {
     text.append(digits, end);
 }
 
+// The label goes back where it stood: before the feature of the same number, or behind the last.
 void append_row(const Dataset& raw, std::size_t row, std::string& text) {
     const std::size_t width = raw.example_size();
     for (std::size_t column = 0; column <= width; ++column) {
@@ -71,6 +76,7 @@ void append_row(const Dataset& raw, std::size_t row, std::string& text) {
     text += '\n';
 }
 
+// A reader of the folder joins all parts it finds, and one split's part may hold another's held-out examples.
 Status refuse_old_parts(const fs::path& folder) {
     std::error_code code;
     for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator();
@@ -113,7 +119,9 @@ Bytes encode_part(const Dataset& raw) {
     return gzip(as_bytes(text));
 }
 
-Status write_part(const Dataset& raw, const fs::path& path) { return write_file_durably(path, encode_part(raw)); }
+Status write_part(const Dataset& raw, const fs::path& path) {
+    return write_file_durably(path, encode_part(raw));
+}
 
 Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const SplitPlan& plan, const fs::path& folder) {
     TRY_ASSIGN(const auto division, divide(raw, plan.holdout, plan.partition, plan.parts, plan.seed));

@@ -56,7 +56,8 @@ TEST_CASE("damaged IDX files are refused", "[data][idx]") {
     check_refusal(parse_images(idx_bytes(0x08, {1u << 31, 1u << 31, 2}, values), good_labels), "bad_size",
                   "no array has this size");
     check_refusal(parse_images(idx_bytes(0x08, {1u << 30, 1u << 30}, values), good_labels), "too_large", "limit");
-    check_refusal(parse_images(idx_bytes(0x0D, {1, 1}, *from_hex("7fc00000")), good_labels), "count_mismatch", "labels");
+    check_refusal(parse_images(idx_bytes(0x0D, {1, 1}, *from_hex("7fc00000")), good_labels), "count_mismatch",
+                  "labels");
 }
 
 TEST_CASE("IDX labels are one whole number from 0 for each image", "[data][idx]") {
@@ -98,7 +99,8 @@ TEST_CASE("NPY labels come from a column or from the file beside", "[data][npy]"
     CHECK(beside->labels == std::vector<std::uint32_t>{7, 3});
     CHECK(beside->classes == 8);
     CHECK_FALSE(parse_array(table)->labelled());
-    check_refusal(parse_array(npy_array<float>("<f4", "(2,)", {1, 2}), {}, {"last", {}, {}}), "no_such_column", "rank 1");
+    check_refusal(parse_array(npy_array<float>("<f4", "(2,)", {1, 2}), {}, {"last", {}, {}}), "no_such_column",
+                  "rank 1");
     check_refusal(parse_array(table, npy_array<double>("<f8", "(2,)", {0.5, 1})), "bad_label", "labels.npy, row 1");
     check_refusal(parse_array(table, npy_array<double>("<f8", "(1,)", {1})), "count_mismatch", "1 labels for 2");
 }

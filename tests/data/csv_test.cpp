@@ -35,8 +35,11 @@ TEST_CASE("rows of numbers become features and labels", "[data][csv]") {
 
 TEST_CASE("a header, quotes, spaces, a byte order mark and CRLF change nothing", "[data][csv]") {
     const auto plain = parse("1,2,0\n3,4,1\n");
-    for (const auto* text : {"a,b,class\n1,2,0\n3,4,1\n", "\"a,x\",\"b\"\"\",class\r\n1,2,0\r\n3,4,1", "1, 2 ,0\n 3,4,1\n\n\n",
-                             "\xEF\xBB\xBF" "1,2,0\n3,4,1\n", "# a remark\n1,2,0\n3,4,1\n", "+1,\"2\",0\n3,4.0,1.0\n"}) {
+    for (const auto* text :
+         {"a,b,class\n1,2,0\n3,4,1\n", "\"a,x\",\"b\"\"\",class\r\n1,2,0\r\n3,4,1", "1, 2 ,0\n 3,4,1\n\n\n",
+          "\xEF\xBB\xBF"
+          "1,2,0\n3,4,1\n",
+          "# a remark\n1,2,0\n3,4,1\n", "+1,\"2\",0\n3,4.0,1.0\n"}) {
         CAPTURE(text);
         const auto dataset = parse(text);
         REQUIRE(dataset);
@@ -117,6 +120,8 @@ TEST_CASE("a part's note gives label, classes and shape, and options go first", 
     CHECK(noted->classes == 10);
     CHECK(noted->shape == std::vector<std::int64_t>{2, 1});
     CHECK(parse(text, {"last", {}, {}})->labels == std::vector<std::uint32_t>{2, 6});
+    refuses("# causeway label=5\n1,2\n", "no_such_column", "set.csv", {});
+    refuses("# causeway label=x\n1,2\n", "bad_note", "row 1", {});
     refuses("# causeway classes=0\n1,2\n", "bad_note", "row 1");
     refuses("# causeway classes=99999999999\n1,2\n", "bad_note", "row 1");
     refuses("# causeway label=1 shape=7x7\n1,2\n", "shape_mismatch", "shape 7x7", {});

@@ -39,8 +39,8 @@ TEST_CASE("damaged IDX files are datasets or errors", "[data][fuzz]") {
     for (int i = 0; i < files; ++i) {
         CAPTURE(i);
         const auto wrong = mutated(i % 4 == 0 ? labels : images, random);
-        check_outcome(parse_idx(i % 4 == 0 ? IdxFiles{images, "i", wrong, "l"} : IdxFiles{wrong, "i", labels, "l"},
-                                {}, {}));
+        check_outcome(
+            parse_idx(i % 4 == 0 ? IdxFiles{images, "i", wrong, "l"} : IdxFiles{wrong, "i", labels, "l"}, {}, {}));
     }
 }
 

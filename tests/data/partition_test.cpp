@@ -40,7 +40,8 @@ double skew(const Dataset& dataset, const Parts& parts) {
         const auto counts = label_histogram(dataset, part);
         for (std::size_t label = 0; label < counts.size(); ++label) {
             sum += std::abs(static_cast<double>(counts[label]) / static_cast<double>(part.size()) -
-                            static_cast<double>(whole[label]) / static_cast<double>(dataset.size())) / 2;
+                            static_cast<double>(whole[label]) / static_cast<double>(dataset.size())) /
+                   2;
         }
     }
     return sum / static_cast<double>(parts.size());
@@ -87,7 +88,8 @@ TEST_CASE("every example is in exactly one part, no part is empty, and a seed re
 
 TEST_CASE("as many parts as examples gives one each", "[data][unit]") {
     const auto dataset = random_dataset(12, 3, {1}, 5);
-    for (const auto& spec : {PartitionSpec{"iid", {}}, {"dirichlet", {{"alpha", 0.01}}}, {"quantity", {{"power", 10}}}}) {
+    for (const auto& spec :
+         {PartitionSpec{"iid", {}}, {"dirichlet", {{"alpha", 0.01}}}, {"quantity", {{"power", 10}}}}) {
         const auto drawn = partition(dataset, spec, 12, 3);
         REQUIRE(drawn);
         CHECK(std::ranges::all_of(*drawn, [](const Indices& part) { return part.size() == 1; }));
@@ -176,7 +178,8 @@ TEST_CASE("a specification reports all its mistakes, and its text reads back", "
     CHECK(parse_partition("dirichlet alpha=0.5") == PartitionSpec{"dirichlet", {{"alpha", 0.5}}});
     CHECK(parse_partition(" shards ") == PartitionSpec{"shards", {{"labels", 2}}});
     CHECK(to_text(*parse_partition("quantity  power=1.5")) == "quantity power=1.5");
-    for (const auto* wrong : {"", "dirichlet alpha", "dirichlet alpha=x", "dirichlet alpha=1 alpha=2", "iid alpha=nan"}) {
+    for (const auto* wrong :
+         {"", "dirichlet alpha", "dirichlet alpha=x", "dirichlet alpha=1 alpha=2", "iid alpha=nan"}) {
         CAPTURE(wrong);
         CHECK_FALSE(parse_partition(wrong));
     }

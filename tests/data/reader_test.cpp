@@ -35,7 +35,8 @@ TEST_CASE("a path leads to its reader by name or by content", "[data][reader]") 
     check_error(read_dataset(folder.put("x.npy", "1,2\n"), {}), ErrorKind::corrupt, "bad_magic");
     check_error(read_dataset(folder.put("x-idx3-ubyte", "1,2\n"), {}), ErrorKind::not_found, "no_labels");
     check_error(read_dataset(folder.put("empty.csv", ""), {}), ErrorKind::corrupt, "empty");
-    check_error(read_dataset(folder.put("x.bin", *from_hex("ff00ff00ff")), {}), ErrorKind::unsupported, "unknown_format");
+    check_error(read_dataset(folder.put("x.bin", *from_hex("ff00ff00ff")), {}), ErrorKind::unsupported,
+                "unknown_format");
     check_error(read_dataset(folder.put("x.csv.gz", ByteView(gzip(as_bytes("1,2\n"))).first(12)), {}),
                 ErrorKind::corrupt, "bad_gzip");
 }
@@ -110,8 +111,8 @@ TEST_CASE("limits on files hold", "[data][reader]") {
 TEST_CASE("the digest is of shape, features and labels, whatever the file was", "[data][reader]") {
     const TempFolder folder;
     const auto csv = read_dataset(folder.put("a.csv", "x,y,class\n1,2,0\n3,4,1\n"), {"class", {}, {}});
-    const auto npy = read_dataset(folder.put("b.npy", npy_array<float>("<f4", "(2, 3)", {1, 2, 0, 3, 4, 1})),
-                                  {"last", {}, {}});
+    const auto npy =
+        read_dataset(folder.put("b.npy", npy_array<float>("<f4", "(2, 3)", {1, 2, 0, 3, 4, 1})), {"last", {}, {}});
     CHECK(dataset_digest(*csv) == dataset_digest(*npy));
     auto other = *csv;
     REQUIRE(reshape(other, {2, 1}));

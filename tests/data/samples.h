@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
 #include <unistd.h>
+#include <catch2/catch.hpp>
 
 #include "common/bytes.h"
 #include "common/file.h"
@@ -36,9 +36,7 @@ public:
         REQUIRE(write_file_durably(path_ / name, bytes));
         return path_ / name;
     }
-    std::filesystem::path put(std::string_view name, std::string_view text) const {
-        return put(name, as_bytes(text));
-    }
+    std::filesystem::path put(std::string_view name, std::string_view text) const { return put(name, as_bytes(text)); }
 
 private:
     std::filesystem::path path_;
@@ -107,11 +105,21 @@ inline Bytes mutated(Bytes bytes, std::mt19937& random) {
     for (unsigned edit = 0; edit < edits && !bytes.empty(); ++edit) {
         const auto at = bytes.begin() + static_cast<std::ptrdiff_t>(random() % bytes.size());
         switch (random() % 5) {
-            case 0: *at = static_cast<std::byte>(random()); break;
-            case 1: bytes.insert(at, static_cast<std::byte>(random())); break;
-            case 2: bytes.erase(at); break;
-            case 3: *at ^= static_cast<std::byte>(1u << random() % 8); break;
-            default: bytes.erase(random() % 4 == 0 ? at : bytes.end() - 1, bytes.end()); break;
+            case 0:
+                *at = static_cast<std::byte>(random());
+                break;
+            case 1:
+                bytes.insert(at, static_cast<std::byte>(random()));
+                break;
+            case 2:
+                bytes.erase(at);
+                break;
+            case 3:
+                *at ^= static_cast<std::byte>(1u << random() % 8);
+                break;
+            default:
+                bytes.erase(random() % 4 == 0 ? at : bytes.end() - 1, bytes.end());
+                break;
         }
     }
     return bytes;

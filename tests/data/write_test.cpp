@@ -76,7 +76,8 @@ TEST_CASE("every float comes back with its bits", "[data][property]") {
     std::mt19937 random(31);
     Dataset raw{"bits", "test", {4}, {}, {}, 0, {}};
     using Limits = std::numeric_limits<float>;
-    raw.features = {0.0f, -0.0f, Limits::max(), Limits::lowest(), Limits::min(), Limits::denorm_min(), 0.1f, 16777217.0f};
+    raw.features = {0.0f, -0.0f,      Limits::max(), Limits::lowest(), Limits::min(), Limits::denorm_min(),
+                    0.1f, 16777217.0f};
     while (raw.features.size() < 40'000) {
         const auto value = std::bit_cast<float>(static_cast<std::uint32_t>(random()));
         raw.features.push_back(std::isfinite(value) ? value : 1.0f);
