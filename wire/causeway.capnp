@@ -209,8 +209,9 @@ struct Chunk {
 
 struct TransferEnd {
   transfer @0 :UInt64;
-  code @1 :Text;                  # "" done, else cancelled, not_found, digest_mismatch, io, overloaded
+  code @1 :Text;                  # "" done, else as in docs/protocol.md
   message @2 :Text;
+  byReceiver @3 :Bool;            # whose transfer is meant: both sides choose numbers for what they pull
 }
 
 struct JoinRequest {

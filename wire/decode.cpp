@@ -251,7 +251,7 @@ struct Reader {
     }
     TransferEnd read(cs::TransferEnd::Reader from) {
         return {from.getTransfer(), judge.text(from.getCode(), max_code, "transfer_end.code"),
-                judge.text(from.getMessage(), max_text, "transfer_end.message")};
+                judge.text(from.getMessage(), max_text, "transfer_end.message"), from.getByReceiver()};
     }
     JoinRequest read(cs::JoinRequest::Reader from) {
         judge.require(from.getSecret().size() == 32, "join_request.secret is not 32 bytes");

@@ -203,6 +203,7 @@ struct Writer {
         e.setTransfer(m.transfer);
         e.setCode(text(m.code));
         e.setMessage(text(m.message));
+        e.setByReceiver(m.by_receiver);
     }
     void operator()(const JoinRequest& m) {
         auto j = to.initJoinRequest();

@@ -221,8 +221,9 @@ struct Chunk {
 };
 struct TransferEnd {
     std::uint64_t transfer = 0;
-    std::string code;  // "" done, cancelled, not_found, digest_mismatch, io
+    std::string code;  // "" done, cancelled, not_found, refused, overloaded, digest_mismatch, stalled, io
     std::string message;
+    bool by_receiver = false;  // whose transfer is meant: both sides choose numbers for what they pull
     bool operator==(const TransferEnd&) const = default;
 };
 

@@ -57,7 +57,7 @@ inline std::vector<Message> sample_messages() {
             Credit{2, 1},
             Chunk{2, 1 << 20, (1 << 20) + 100, Bytes(100, std::byte{0x5a})},
             Chunk{3, 0, max_chunk_bytes, Bytes(max_chunk_bytes, std::byte{1})},
-            TransferEnd{2, "not_found", "no such model"},
+            TransferEnd{2, "not_found", "no such model", true},
             JoinRequest{"site-a", Bytes(32, std::byte{7}), Bytes(91, std::byte{8}), Bytes(71, std::byte{9})},
             JoinReply{Bytes(500, std::byte{1}), Bytes(400, std::byte{2}), "clinic"}};
 }

@@ -1,0 +1,280 @@
+// The link's rules on a clock of our own: two cores, frames passed by hand, no sockets.
+#include <catch2/catch.hpp>
+
+#include "tests/wire/link_fixtures.h"
+#include "wire/link_core.h"
+
+namespace causeway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// Carries frames between a server core and client cores; a connection can be held up, or be full.
+struct Network final : LinkPort {
+    std::map<ConnectionId, std::deque<Bytes>> sent;
+    std::set<ConnectionId> full;
+    std::set<ConnectionId> expelled;
+
+    Sent send(ConnectionId connection, Bytes& frame) override {
+        if (full.contains(connection)) {
+            return Sent::full;
+        }
+        sent[connection].push_back(std::move(frame));
+        return Sent::yes;
+    }
+    void expel(ConnectionId connection) override { expelled.insert(connection); }
+};
+
+struct Node {
+    Network network;
+    LinkCore core;
+    std::vector<LinkEvent> events;
+
+    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {})
+        : core(limits, std::move(accepting), std::move(connecting), network) {}
+    template <class T>
+    std::vector<T> take() {
+        for (auto& event : core.take_events()) {
+            events.push_back(std::move(event));
+        }
+        std::vector<T> found;
+        std::erase_if(events, [&](auto& event) {
+            const bool match = std::holds_alternative<T>(event);
+            if (match) {
+                found.push_back(std::get<T>(event));
+            }
+            return match;
+        });
+        return found;
+    }
+};
+
+struct Stage {
+    Federation federation;
+    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt};
+    std::map<ConnectionId, std::unique_ptr<Node>> clients;  // each with one connection of the same number
+    std::set<ConnectionId> frozen;                          // neither hears nor speaks
+    Instant now{};
+
+    Node& dial(ConnectionId id, const std::string& name, ConnectionKind kind = ConnectionKind::control,
+               std::uint64_t session = 0) {
+        auto node = std::make_unique<Node>(std::nullopt, *ChannelContext::connecting(federation.node(Role::client, name)));
+        REQUIRE(server.core.accept(id, "192.0.2.1:" + std::to_string(id), now));
+        node->core.dial(id, {.to = {"server", 1}, .kind = kind, .session = session}, now, test_now_s);
+        return *(clients[id] = std::move(node));
+    }
+    /// Dials and says hello.
+    Node& join(ConnectionId id, const std::string& name) {
+        auto& node = dial(id, name);
+        run(milliseconds(0));
+        node.core.send(id, Hello{});
+        run(milliseconds(0));
+        return node;
+    }
+    void pass_frames() {
+        for (int turn = 0; turn < 12; ++turn) {
+            server.core.flush(now);
+            for (auto& [id, node] : clients) {
+                if (frozen.contains(id)) {
+                    continue;
+                }
+                node->core.flush(now);
+                for (auto& frame : std::exchange(node->network.sent[id], {})) {
+                    server.core.receive(id, frame, now, test_now_s);
+                }
+                for (auto& frame : std::exchange(server.network.sent[id], {})) {
+                    node->core.receive(id, frame, now, test_now_s);
+                }
+            }
+        }
+    }
+    /// Lets time pass in steps of 10 ms.
+    void run(Duration length) {
+        const auto end = now + length;
+        do {
+            now += milliseconds(10);
+            server.core.tick(now);
+            for (auto& [id, node] : clients) {
+                if (!frozen.contains(id)) {
+                    node->core.tick(now);
+                }
+            }
+            pass_frames();
+        } while (now < end);
+    }
+};
+
+TEST_CASE("a node under a lease that falls silent is suspected within 2 s, and heard again", "[wire][liveness]") {
+    Stage stage;
+    auto& node = stage.join(1, "site-a");
+    stage.server.core.set_pace(1, Pace::leased);
+    node.core.set_pace(1, Pace::leased);
+    stage.run(seconds(10));
+    CHECK(stage.server.take<PeerSilent>().empty());
+    stage.frozen.insert(1);
+    stage.run(milliseconds(1300));
+    CHECK(stage.server.take<PeerSilent>().empty());
+    stage.run(milliseconds(700));
+    REQUIRE(stage.server.take<PeerSilent>().size() == 1);
+    stage.run(seconds(3));
+    CHECK(stage.server.take<PeerSilent>().empty());  // once per silence
+    stage.frozen.clear();
+    stage.run(milliseconds(600));
+    CHECK(stage.server.take<PeerHeard>().size() == 1);
+}
+
+TEST_CASE("idle nodes are not suspected between their beats, and a dead one is closed", "[wire][liveness]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.run(seconds(60));
+    CHECK(stage.server.take<PeerSilent>().empty());
+    CHECK(stage.server.take<PeerClosed>().empty());
+    stage.frozen.insert(1);
+    stage.run(seconds(20));
+    CHECK(stage.server.take<PeerSilent>().size() == 1);
+    const auto closed = stage.server.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "silent");
+    CHECK(stage.server.network.expelled.contains(1));
+}
+
+TEST_CASE("time in which we ourselves stood still is not held against the peers", "[wire][liveness]") {
+    Stage stage;
+    auto& node = stage.join(1, "site-a");
+    stage.server.core.set_pace(1, Pace::leased);
+    node.core.set_pace(1, Pace::leased);
+    stage.run(seconds(10));
+    stage.now += seconds(40);  // stopped and continued
+    stage.server.core.forgive(seconds(40));
+    stage.server.core.tick(stage.now);
+    CHECK(stage.server.take<PeerSilent>().empty());
+    stage.run(seconds(2));
+    CHECK(stage.server.take<PeerSilent>().empty());
+}
+
+TEST_CASE("the bound follows the gaps of a worse link", "[wire][liveness]") {
+    Liveness liveness(Instant{});
+    liveness.set_pace(Pace::leased);
+    Instant now{};
+    for (int i = 0; i < 20; ++i) {
+        now += milliseconds(500);
+        liveness.heard(now);
+    }
+    CHECK(liveness.bound() == milliseconds(1900));
+    for (int i = 0; i < 20; ++i) {
+        now += i % 3 == 0 ? milliseconds(2500) : milliseconds(100);
+        CHECK_FALSE((i > 0 && liveness.suspect(now)));
+        liveness.heard(now);
+    }
+    CHECK(liveness.bound() > seconds(4));
+    CHECK(liveness.bound() <= seconds(30));
+    for (int i = 0; i < 20; ++i) {
+        liveness.heard(now += milliseconds(500));
+    }
+    CHECK(liveness.bound() == milliseconds(1900));
+}
+
+TEST_CASE("a live first session keeps its identity, a dead one loses it within a second", "[wire][takeover]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    REQUIRE(stage.server.take<PeerOpened>().size() == 1);
+
+    auto& second = stage.join(2, "site-a");
+    stage.run(milliseconds(200));
+    CHECK(stage.server.take<PeerOpened>().empty());
+    const auto refused = second.take<PeerClosed>();
+    REQUIRE(refused.size() == 1);
+    CHECK(refused[0].why.code == "identity_in_use");
+
+    stage.frozen.insert(1);
+    stage.join(3, "site-a");
+    stage.run(milliseconds(800));
+    CHECK(stage.server.take<PeerOpened>().empty());  // the first may still answer
+    stage.run(milliseconds(300));
+    const auto opened = stage.server.take<PeerOpened>();
+    REQUIRE(opened.size() == 1);
+    CHECK(opened[0].connection == 3);
+    stage.run(seconds(3));
+    const auto closed = stage.server.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].connection == 1);
+    CHECK(closed[0].why.code == "replaced");
+    bool hello = false;
+    for (const auto& message : stage.server.take<PeerMessage>()) {
+        hello = hello || (message.connection == 3 && std::holds_alternative<Hello>(message.message));
+    }
+    CHECK(hello);
+}
+
+TEST_CASE("when the first connection is lost meanwhile, the newcomer is in at once", "[wire][takeover]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.server.take<PeerOpened>();
+    stage.frozen.insert(1);
+    stage.join(2, "site-a");
+    stage.server.core.lose(1, {ErrorKind::disconnected, "connection_lost", ""});
+    CHECK(stage.server.take<PeerOpened>().size() == 1);
+}
+
+TEST_CASE("a stranger that does not get to its first message goes after 10 s", "[wire][admission]") {
+    Stage stage;
+    stage.dial(1, "site-a");
+    stage.run(seconds(9));
+    CHECK_FALSE(stage.server.network.expelled.contains(1));
+    stage.run(seconds(4));
+    CHECK(stage.server.network.expelled.contains(1));
+    CHECK(stage.server.take<PeerOpened>().empty());
+    CHECK(stage.server.take<PeerClosed>().empty());
+}
+
+TEST_CASE("the first message must be hello or attach", "[wire][admission]") {
+    Stage stage;
+    auto& node = stage.dial(1, "site-a");
+    stage.run(milliseconds(0));
+    node.core.send(1, Progress{});
+    stage.run(milliseconds(300));
+    const auto closed = node.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "hello_expected");
+    CHECK(stage.server.take<PeerOpened>().empty());
+}
+
+TEST_CASE("a peer that does not read is dropped when its queue is full, and holds two sealed frames at most",
+          "[wire][limits]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.server.network.full.insert(1);
+    for (int i = 0; i < 2047; ++i) {
+        stage.server.core.send(1, Welcome{.session = 1});
+    }
+    stage.run(milliseconds(50));
+    CHECK(stage.server.core.blocked());
+    CHECK(stage.server.take<PeerClosed>().empty());
+    for (int i = 0; i < 5000; ++i) {
+        stage.server.core.send(1, Welcome{.session = 1});
+    }
+    stage.run(seconds(3));
+    const auto closed = stage.server.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "slow_peer");
+}
+
+TEST_CASE("heartbeats go before what waits", "[wire][limits]") {
+    Stage stage;
+    auto& node = stage.join(1, "site-a");
+    stage.server.network.full.insert(1);
+    for (std::uint64_t i = 0; i < 100; ++i) {
+        stage.server.core.send(1, Reply{i, true, std::string(100'000, ' '), {}});
+    }
+    stage.run(seconds(5));
+    stage.server.network.full.clear();
+    node.take<PeerMessage>();
+    stage.server.core.flush(stage.now);
+    stage.pass_frames();
+    CHECK(node.take<PeerMessage>().size() == 100);
+    CHECK(node.take<PeerSilent>().empty());
+}
+
+}  // namespace
+}  // namespace causeway

@@ -1,0 +1,188 @@
+// The engine's thread: link events and commands to the two tables.
+#include "wire/transfer_engine.h"
+
+#include <thread>
+
+#include "common/queue.h"
+#include "wire/transfer_tables.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t command_limit = 65'536;
+constexpr Duration turn = std::chrono::milliseconds(100);          // of the clock-driven checks
+constexpr Duration first_retry = std::chrono::milliseconds(200);   // of a lost bulk connection
+constexpr Duration longest_retry = std::chrono::seconds(5);
+
+struct AttachCommand {
+    ConnectionId control = 0;
+    Address coordinator;
+    std::uint64_t session = 0;
+};
+struct DetachCommand {
+    ConnectionId control = 0;
+};
+struct FetchCommand {
+    ConnectionId control = 0;
+    Fetch fetch;
+    FetchDone done;
+};
+using Command = std::variant<AttachCommand, DetachCommand, FetchCommand>;
+
+/// A bulk connection that we keep open for our session.
+struct Attachment {
+    Address coordinator;
+    std::uint64_t session = 0;
+    ConnectionId connection = 0;  // 0: none at the moment
+    Instant retry_at{};
+    Duration retry = first_retry;
+};
+
+}  // namespace
+
+struct TransferEngine::State {
+    Link& link;
+    std::shared_ptr<LinkEvents> events;
+    TransferSink sink;
+    ServingTable serving;
+    FetchTable fetches;
+    std::map<ConnectionId, Attachment> attachments;  // by control connection
+    BoundedQueue<Command> commands{command_limit};
+    std::atomic<bool> stopping{false};
+    Instant next_tick{};
+    std::thread thread;
+
+    State(Link& used_link, std::shared_ptr<LinkEvents> bulk_events, BlobSource source, TransferLimits limits)
+        : link(used_link),
+          events(std::move(bulk_events)),
+          sink{[this](ConnectionId to, Message message) { link.send(to, std::move(message)); },
+               [this](ConnectionId which, Error why) { link.close(which, std::move(why)); }},
+          serving(sink, std::move(source), limits),
+          fetches(sink, limits) {}
+
+    void put(Command command) {
+        commands.push(std::move(command));
+        LinkEvent wake = PeerHeard{};  // of no connection: ends the wait for events
+        (void)events->try_push(wake);  // a full queue wakes by itself
+    }
+
+    // ---- attachments
+    void dial(ConnectionId control, Attachment& attachment) {
+        attachment.connection = link.connect({.to = attachment.coordinator, .kind = ConnectionKind::bulk,
+                                              .control = control, .session = attachment.session});
+    }
+    void redial(ConnectionId lost, Instant now) {
+        for (auto& [control, attachment] : attachments) {
+            if (attachment.connection == lost) {
+                attachment.connection = 0;
+                attachment.retry_at = now + attachment.retry;
+                attachment.retry = std::min(2 * attachment.retry, longest_retry);
+            }
+        }
+    }
+    void detach(ConnectionId control, Instant now) {
+        if (const auto found = attachments.find(control); found != attachments.end()) {
+            if (found->second.connection != 0) {
+                link.close(found->second.connection, bye("the session has ended"));
+            }
+            attachments.erase(found);
+        }
+        fetches.detach(control, now);
+    }
+
+    // ---- commands and events
+    void execute(Command&& command, Instant now) {
+        if (auto* attaching = std::get_if<AttachCommand>(&command)) {
+            auto& attachment = attachments[attaching->control];
+            attachment = {std::move(attaching->coordinator), attaching->session, 0, {}, first_retry};
+            dial(attaching->control, attachment);
+        } else if (auto* detaching = std::get_if<DetachCommand>(&command)) {
+            detach(detaching->control, now);
+        } else if (auto* fetching = std::get_if<FetchCommand>(&command)) {
+            fetches.add(fetching->control, std::move(fetching->fetch), std::move(fetching->done), now);
+        }
+    }
+    void handle(LinkEvent&& event, Instant now) {
+        if (auto* opened = std::get_if<PeerOpened>(&event)) {
+            serving.opened(opened->connection, opened->peer.value_or(PeerIdentity{}));
+            fetches.opened(opened->connection, opened->control, now);
+            if (const auto found = attachments.find(opened->control); found != attachments.end()) {
+                found->second.retry = first_retry;
+            }
+        } else if (auto* closed = std::get_if<PeerClosed>(&event)) {
+            serving.closed(closed->connection);
+            fetches.closed(closed->connection, now);
+            redial(closed->connection, now);
+        } else if (auto* sent = std::get_if<PeerSent>(&event)) {
+            serving.sent(sent->connection, sent->messages);
+        } else if (auto* message = std::get_if<PeerMessage>(&event)) {
+            handle_message(message->connection, message->message, now);
+        }
+    }
+    void handle_message(ConnectionId connection, const Message& message, Instant now) {
+        if (const auto* chunk = std::get_if<Chunk>(&message)) {
+            fetches.chunk(connection, *chunk, now);
+        } else if (const auto* credit = std::get_if<Credit>(&message)) {
+            serving.credit(connection, *credit, now);
+        } else if (const auto* pull = std::get_if<Pull>(&message)) {
+            serving.pull(connection, *pull, now);
+        } else if (const auto* end = std::get_if<TransferEnd>(&message)) {
+            end->by_receiver ? serving.end(connection, end->transfer) : fetches.end(connection, *end, now);
+        }
+    }
+    void tick(Instant now) {
+        if (now < next_tick) {
+            return;
+        }
+        next_tick = now + turn;
+        serving.tick(now);
+        fetches.tick(now);
+        for (auto& [control, attachment] : attachments) {
+            if (attachment.connection == 0 && now >= attachment.retry_at) {
+                dial(control, attachment);
+            }
+        }
+    }
+
+    void run() {
+        while (!stopping.load(std::memory_order_relaxed)) {
+            auto event = events->pop_for(turn);
+            const auto now = real_now();
+            while (auto command = commands.try_pop()) {
+                execute(std::move(*command), now);
+            }
+            if (event) {
+                handle(std::move(*event), now);
+            }
+            tick(now);
+        }
+        commands.close();
+        while (auto command = commands.try_pop()) {
+            execute(std::move(*command), real_now());
+        }
+        fetches.fail_all({ErrorKind::disconnected, "stopped", "the program stops"});
+    }
+};
+
+TransferEngine::TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits)
+    : state_(std::make_unique<State>(link, std::move(events), std::move(source), limits)) {
+    state_->thread = std::thread([state = state_.get()] { state->run(); });
+}
+
+TransferEngine::~TransferEngine() {
+    state_->stopping.store(true, std::memory_order_relaxed);
+    LinkEvent wake = PeerHeard{};
+    (void)state_->events->try_push(wake);
+    state_->thread.join();
+    state_->events->close();  // the link must not wait for us
+}
+
+void TransferEngine::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
+    state_->put(AttachCommand{control, std::move(coordinator), session});
+}
+void TransferEngine::detach(ConnectionId control) { state_->put(DetachCommand{control}); }
+void TransferEngine::fetch(ConnectionId control, Fetch fetch, FetchDone done) {
+    state_->put(FetchCommand{control, std::move(fetch), std::move(done)});
+}
+
+}  // namespace causeway

@@ -1,0 +1,66 @@
+// The transfer engine: one worker thread that moves blobs over bulk connections, both ways.
+//
+// It owns the bulk queue of a link. Fetches are pulled into `<digest>.part` beside their destination, verified, flushed
+// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. The
+// same thread serves other nodes' pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a
+// time, so memory follows the number of connections, not the size of blobs.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <variant>
+
+#include "wire/link.h"
+#include "wire/transfer.h"
+
+namespace causeway {
+
+/// What a digest stands for here: a file, or bytes in memory.
+using Blob = std::variant<std::filesystem::path, std::shared_ptr<const Bytes>>;
+/// Looks a digest up for a reader, and decides whether it may have it.
+///
+/// errors   not_found; refused: not for this reader
+/// threads  called on the engine's thread: reentrant, and quick
+using BlobSource = std::function<Result<Blob>(const Digest& digest, const PeerIdentity& reader)>;
+
+struct Fetch {
+    Digest digest;
+    std::uint64_t bytes = 0;  // declared beforehand; anything else is refused
+    std::filesystem::path destination;
+};
+/// The file under its destination, verified and durable; or why not: not_found, refused, corrupt `digest_mismatch`,
+/// timed_out `stalled`, disconnected (the session ended), io, overloaded `too_large`. Called on the engine's thread.
+using FetchDone = std::function<void(Result<std::filesystem::path>)>;
+
+struct TransferLimits {
+    std::size_t fetches = 8;                 // at once; others wait their turn
+    std::size_t waiting_fetches = 65'536;
+    std::size_t served_per_connection = 4;
+    std::size_t served = 512;                // each holds a descriptor
+    std::uint64_t largest = std::uint64_t{64} << 30;
+};
+
+/// threads  thread-safe
+class TransferEngine {
+public:
+    /// `events` is the bulk queue that the link was started with. The link must outlive the engine.
+    TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits = {});
+    /// Ends all fetches with `disconnected`.
+    ~TransferEngine();
+    TransferEngine(const TransferEngine&) = delete;
+    TransferEngine& operator=(const TransferEngine&) = delete;
+
+    /// Connecting side: opens a bulk connection for our session and opens it again when it is lost, until detach.
+    void attach(ConnectionId control, Address coordinator, std::uint64_t session);
+    /// The session is over (its control connection has closed): its fetches end with `disconnected`.
+    void detach(ConnectionId control);
+    /// Fetches from the peer of a session over its bulk connection, waiting for one where none is open yet.
+    void fetch(ConnectionId control, Fetch fetch, FetchDone done);
+
+    struct State;
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace causeway

@@ -1,0 +1,142 @@
+// Serving pulls: a few chunks of each connection at a time, every transfer of a connection in turn.
+#include "wire/transfer_tables.h"
+
+namespace causeway {
+namespace {
+
+// In the link's outbox, unsealed. Two keep the socket busy; the third covers the link's own Attach.
+constexpr std::uint32_t max_unsent = 3;
+
+}  // namespace
+
+std::size_t ServingTable::served() const {
+    std::size_t count = 0;
+    for (const auto& entry : readers_) {
+        count += entry.second.servings.size();
+    }
+    return count;
+}
+
+void ServingTable::refuse(ConnectionId connection, std::uint64_t transfer, const Error& error) {
+    const bool own_code = error.kind == ErrorKind::not_found || error.kind == ErrorKind::refused ||
+                          error.kind == ErrorKind::overloaded;
+    sink_.send(connection, TransferEnd{transfer, own_code ? std::string(to_string(error.kind)) : "io", error.message});
+}
+
+Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const Pull& pull, Instant now) const {
+    if (reader.servings.contains(pull.transfer)) {
+        return fail(ErrorKind::refused, "refused", "this transfer is running already");
+    }
+    if (reader.servings.size() >= limits_.served_per_connection || served() >= limits_.served) {
+        return fail(ErrorKind::overloaded, "overloaded", "too many transfers at once: try again later");
+    }
+    TRY_ASSIGN(const auto blob, source_(pull.digest, reader.peer));
+    File file;
+    std::shared_ptr<const Bytes> bytes;
+    std::uint64_t total = 0;
+    if (const auto* path = std::get_if<std::filesystem::path>(&blob)) {
+        TRY_ASSIGN(file, File::open_to_read(*path));
+        TRY_ASSIGN(total, file.size());
+    } else {
+        bytes = std::get<std::shared_ptr<const Bytes>>(blob);
+        total = bytes->size();
+    }
+    if (pull.offset >= total) {
+        return fail(ErrorKind::io, "io", "the blob has only " + std::to_string(total) + " bytes");
+    }
+    TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now));
+    return Serving{std::move(sender), std::move(file), std::move(bytes)};
+}
+
+void ServingTable::pull(ConnectionId connection, const Pull& pull, Instant now) {
+    const auto reader = readers_.find(connection);
+    if (reader == readers_.end()) {
+        return;
+    }
+    auto serving = prepare(reader->second, pull, now);
+    if (!serving) {
+        refuse(connection, pull.transfer, serving.error());
+        return;
+    }
+    reader->second.servings.emplace(pull.transfer, std::move(*serving));
+    pump(connection, reader->second);
+}
+
+void ServingTable::credit(ConnectionId connection, const Credit& credit, Instant now) {
+    const auto reader = readers_.find(connection);
+    if (reader == readers_.end()) {
+        return;
+    }
+    const auto serving = reader->second.servings.find(credit.transfer);
+    if (serving == reader->second.servings.end()) {
+        return;  // all of it has been sent: late credits say nothing
+    }
+    if (const auto status = serving->second.sender.credit(credit, now); !status) {
+        sink_.close(connection, status.error());
+        readers_.erase(reader);
+        return;
+    }
+    pump(connection, reader->second);
+}
+
+void ServingTable::end(ConnectionId connection, std::uint64_t transfer) {
+    if (const auto reader = readers_.find(connection); reader != readers_.end()) {
+        reader->second.servings.erase(transfer);
+    }
+}
+
+void ServingTable::sent(ConnectionId connection, std::uint32_t messages) {
+    const auto reader = readers_.find(connection);
+    if (reader == readers_.end()) {
+        return;
+    }
+    reader->second.unsent -= std::min(reader->second.unsent, messages);
+    pump(connection, reader->second);
+}
+
+/// False when the transfer is over, one way or the other.
+bool ServingTable::send_piece(ConnectionId connection, Reader& reader, Serving& serving) {
+    const auto piece = serving.sender.next();
+    if (!piece) {
+        return !serving.sender.all_sent();
+    }
+    Chunk chunk{serving.sender.transfer(), piece->offset, serving.sender.total(), {}};
+    if (serving.bytes) {
+        chunk.payload = to_bytes(ByteView(*serving.bytes).subspan(piece->offset, piece->size));
+    } else if (auto read = serving.file.read(piece->offset, piece->size)) {
+        chunk.payload = std::move(*read);
+    } else {
+        refuse(connection, chunk.transfer, read.error());
+        return false;
+    }
+    ++reader.unsent;
+    sink_.send(connection, std::move(chunk));
+    return !serving.sender.all_sent();
+}
+
+void ServingTable::pump(ConnectionId connection, Reader& reader) {
+    bool moved = true;
+    while (moved && reader.unsent < max_unsent) {
+        moved = false;
+        for (auto at = reader.servings.begin(); at != reader.servings.end() && reader.unsent < max_unsent;) {
+            const auto before = reader.unsent;
+            const bool goes_on = send_piece(connection, reader, at->second);
+            moved = moved || reader.unsent != before;
+            at = goes_on ? std::next(at) : reader.servings.erase(at);
+        }
+    }
+}
+
+void ServingTable::tick(Instant now) {
+    for (auto& [connection, reader] : readers_) {
+        for (auto at = reader.servings.begin(); at != reader.servings.end();) {
+            const bool stalled = at->second.sender.stalled(now);
+            if (stalled) {
+                sink_.send(connection, TransferEnd{at->first, "stalled", "no credit came back for 30 s"});
+            }
+            at = stalled ? reader.servings.erase(at) : std::next(at);
+        }
+    }
+}
+
+}  // namespace causeway
