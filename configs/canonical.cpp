@@ -47,8 +47,12 @@ std::string to_toml(const Experiment& experiment, Comments comments) {
 
 }  // namespace
 
-std::string canonical_toml(const Experiment& experiment) { return to_toml(experiment, Comments::none); }
+std::string canonical_toml(const Experiment& experiment) {
+    return to_toml(experiment, Comments::none);
+}
 
-std::string show_toml(const Experiment& experiment) { return to_toml(experiment, Comments::places); }
+std::string show_toml(const Experiment& experiment) {
+    return to_toml(experiment, Comments::places);
+}
 
 }  // namespace causeway

@@ -31,11 +31,25 @@ Result<std::string> invalid(std::string message) {
     return fail(ErrorKind::invalid, "bad_configuration", std::move(message));
 }
 
+/// Registries hold entries or pointers to them, under different words for the name.
+template <class Entries, class Name>
+std::vector<std::string> names_of(const Entries& entries, Name name) {
+    std::vector<std::string> names;
+    for (const auto& entry : entries) {
+        names.emplace_back(name(entry));
+    }
+    return names;
+}
+
+/// The chain sees input and loss as well as layers; each has its own key in the file.
 std::string path_of(LayerError::Place place) {
     switch (place) {
-        case LayerError::Place::input: return "data.shape";
-        case LayerError::Place::loss: return "model.loss";
-        case LayerError::Place::layer: break;
+        case LayerError::Place::input:
+            return "data.shape";
+        case LayerError::Place::loss:
+            return "model.loss";
+        case LayerError::Place::layer:
+            break;
     }
     return "model.layers";
 }
@@ -51,13 +65,22 @@ void check_layers(const Experiment& experiment, Found& found) {
     }
 }
 
+/// Bounds are the fields' own; what is left is what the optimizer alone knows.
 void check_optimizer(const Experiment& experiment, Found& found) {
     const auto spec = parse_optimizer(experiment.train.optimizer.text());
     if (!spec) {
         found.push_back({"train.optimizer", {}, spec.error().message});
     }
+    const auto& options = experiment.train.optimizer;
+    if (options.kind == "sgd" && options.nesterov == 1 && options.momentum == 0) {
+        found.push_back({"train.optimizer.nesterov",
+                         {},
+                         "nesterov looks ahead along the momentum; set a momentum "
+                         "above 0"});
+    }
 }
 
+/// Only a joint check sees these: a label's or scale's meaning, and parameters of one kind of partition.
 void check_data(const Experiment& experiment, Found& found) {
     for (const auto& error : check_data_options(data_options_of(experiment))) {
         found.push_back({"data", {}, error.message});
@@ -72,22 +95,28 @@ std::uint32_t least_cohort(const Experiment& experiment) {
     return experiment.sync.cohort.of(experiment.sync.min_clients);
 }
 
+/// With a share or `all` nothing is certain before members join; the coordinator then waits for min_clients.
 void check_members(const Experiment& experiment, Found& found) {
     const auto& sync = experiment.sync;
     if (sync.cohort.kind != CountOrShare::Kind::count) {
         return;
     }
     if (sync.min_clients > sync.cohort.count) {
-        found.push_back({"sync.min_clients", {}, fmt::format("min_clients {} is more than the cohort of {}: lower it "
-                                                             "or draw a larger cohort",
-                                                             sync.min_clients, sync.cohort.count)});
+        found.push_back({"sync.min_clients",
+                         {},
+                         fmt::format("min_clients {} is more than the cohort of {}: lower it "
+                                     "or draw a larger cohort",
+                                     sync.min_clients, sync.cohort.count)});
     }
     if (sync.quorum.kind == CountOrShare::Kind::count && sync.quorum.count > sync.cohort.count) {
-        found.push_back({"sync.quorum", {}, fmt::format("a quorum of {} can never be reached by a cohort of {}",
-                                                        sync.quorum.count, sync.cohort.count)});
+        found.push_back({"sync.quorum",
+                         {},
+                         fmt::format("a quorum of {} can never be reached by a cohort of {}", sync.quorum.count,
+                                     sync.cohort.count)});
     }
 }
 
+/// Krum needs 2f + 3 members: such demands are met or refused now, not in the middle of a run.
 void check_rule(const Experiment& experiment, Found& found) {
     const auto cohort = least_cohort(experiment);
     const auto rule = parse_aggregator(experiment.sync.aggregator, {cohort, experiment.sync.quorum.of(cohort)});
@@ -96,6 +125,7 @@ void check_rule(const Experiment& experiment, Found& found) {
     }
 }
 
+/// `needs` are the fields that it looks at.
 struct JointCheck {
     std::vector<std::string_view> needs;
     void (*check)(const Experiment& experiment, Found& found);
@@ -105,7 +135,8 @@ const std::vector<JointCheck>& joint_checks() {
     static const std::vector<JointCheck> checks = {
         {{"data.shape", "model.layers", "model.loss"}, check_layers},
         {{"train.optimizer.kind", "train.optimizer.learning_rate", "train.optimizer.momentum",
-          "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon", "train.optimizer.weight_decay"},
+          "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon",
+          "train.optimizer.weight_decay"},
          check_optimizer},
         {{"data.label", "data.shape", "data.scale", "data.partition.kind", "data.partition.alpha",
           "data.partition.labels", "data.partition.power"},
@@ -118,28 +149,24 @@ const std::vector<JointCheck>& joint_checks() {
 
 }  // namespace
 
+std::vector<std::string> known_aggregators() {
+    return names_of(aggregator_entries(), [](const AggregatorEntry& entry) { return entry.name; });
+}
+
+std::vector<std::string> known_codecs() {
+    return names_of(codec_entries(), [](const CodecEntry& entry) { return entry.name; });
+}
+
 std::vector<std::string> known_flows() {
-    std::vector<std::string> names;
-    for (const auto* flow : flows()) {
-        names.emplace_back(flow->name);
-    }
-    return names;
+    return names_of(flows(), [](const Flow* flow) { return flow->name; });
 }
 
 std::vector<std::string> known_optimizers() {
-    std::vector<std::string> names;
-    for (const auto* kind : optimizer_kinds()) {
-        names.emplace_back(kind->name);
-    }
-    return names;
+    return names_of(optimizer_kinds(), [](const OptimizerKind* kind) { return kind->name; });
 }
 
 std::vector<std::string> known_partitions() {
-    std::vector<std::string> names;
-    for (const auto* partitioner : partitioners()) {
-        names.emplace_back(partitioner->kind);
-    }
-    return names;
+    return names_of(partitioners(), [](const Partitioner* partitioner) { return partitioner->kind; });
 }
 
 std::string unknown_name(std::string_view kind, std::string_view wrong, const std::vector<std::string>& known) {
@@ -155,13 +182,15 @@ Result<std::string> check_name(const std::string& text) {
                c == '.';
     });
     if (!plain || text.empty() || text.size() > max_name_bytes || text.front() == '.' || text.front() == '-') {
-        return invalid(fmt::format("a name has 1 to {} letters, digits, dots, dashes or underscores and begins with a "
-                                   "letter, a digit or an underscore",
-                                   max_name_bytes));
+        return invalid(
+            fmt::format("a name has 1 to {} letters, digits, dots, dashes or underscores and begins with a "
+                        "letter, a digit or an underscore",
+                        max_name_bytes));
     }
     return text;
 }
 
+/// Told apart: a preset that this version lacks, and a name that is none; each with what to use instead.
 Result<std::string> check_preset(const std::string& text) {
     const auto available = available_presets();
     const auto* preset = find_preset(text);
@@ -176,8 +205,8 @@ Result<std::string> check_preset(const std::string& text) {
                                    join(available, ", ")));
     }
     if (preset->toml.empty()) {
-        return invalid(fmt::format("preset \"{}\" is not available in this version; available: {}", text,
-                                   join(available, ", ")));
+        return invalid(
+            fmt::format("preset \"{}\" is not available in this version; available: {}", text, join(available, ", ")));
     }
     return text;
 }
@@ -190,8 +219,9 @@ Result<std::string> check_scale(const std::string& text) {
     return to_text(scale);
 }
 
+/// Here the name and the arguments; whether the cohort is large enough is a joint check.
 Result<std::string> check_aggregator(const std::string& text) {
-    constexpr std::uint32_t enough = 1'000'000;  // whether the cohort suffices is a joint check
+    constexpr std::uint32_t enough = 1'000'000;
     TRY_ASSIGN(const auto rule, parse_aggregator(text, {enough, enough}));
     return rule.text;
 }

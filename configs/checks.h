@@ -23,6 +23,8 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);
 
 // Names that the registries of other folders have, in their order.
+[[nodiscard]] std::vector<std::string> known_aggregators();
+[[nodiscard]] std::vector<std::string> known_codecs();
 [[nodiscard]] std::vector<std::string> known_flows();
 [[nodiscard]] std::vector<std::string> known_optimizers();
 [[nodiscard]] std::vector<std::string> known_partitions();

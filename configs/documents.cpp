@@ -1,4 +1,5 @@
 // Generated documents. Rows keep the order of the field table, so a key stands in the same place everywhere.
+// Nothing here knows a key by name but the two whose default follows another value, and those that `init` fills in.
 #include "configs/documents.h"
 
 #include <fmt/format.h>
@@ -16,14 +17,18 @@ constexpr auto introduction = R"(# The experiment file
 Made by `causeway experiment fields > docs/configuration.md` from the table in configs/fields.cpp; a test compares them.
 
 An experiment is one TOML file. `causeway experiment validate FILE` reports all mistakes at once, each with
-`file:line:column`; `causeway experiment show FILE` prints every value with the place it came from; `--set table.key=value`
-overrides one value, checked like the file. Durations carry a unit (`ms s m h d`), shares a percent sign. Unknown keys
-are errors.
+`file:line:column`; `causeway experiment show FILE` prints every value with the place it came from;
+`--set table.key=value` overrides one value, checked like the file. Durations carry a unit (`ms s m h d`), shares a
+percent sign. Unknown keys are errors.
 
 )";
 
-std::string table_of(const Field& field) { return field.path.substr(0, field.path.find('.')); }
-std::string key_of(const Field& field) { return field.path.substr(field.path.find('.') + 1); }
+std::string table_of(const Field& field) {
+    return field.path.substr(0, field.path.find('.'));
+}
+std::string key_of(const Field& field) {
+    return field.path.substr(field.path.find('.') + 1);
+}
 
 /// A bar would end the cell of a Markdown table.
 std::string cell(std::string_view text) {
@@ -41,6 +46,9 @@ std::string default_text(const Field& field) {
     if (field.path == "evaluation.dataset") {
         return "that of [data]";
     }
+    if (field.path == "train.optimizer.learning_rate") {
+        return "by kind";
+    }
     return "`" + print_value(field, Experiment{}) + "`";
 }
 
@@ -57,9 +65,11 @@ std::string markdown_row(const Field& field) {
                        cell(doc), cell(field.example));
 }
 
+/// Presets of later versions are listed too, so that a reader of the design finds the word and its state.
 std::string preset_section() {
-    std::string text = "## Presets\n\n`[regime] preset` is a name for the four tables [mesh] [flow] [sync] [codec].\n\n"
-                       "| preset | what it is | in this version |\n|---|---|---|\n";
+    std::string text =
+        "## Presets\n\n`[regime] preset` is a name for the four tables [mesh] [flow] [sync] [codec].\n\n"
+        "| preset | what it is | in this version |\n|---|---|---|\n";
     for (const auto& preset : all_presets()) {
         text += fmt::format("| `{}` | {} | {} |\n", preset.name, preset.doc, preset.toml.empty() ? "no" : "yes");
     }
@@ -89,8 +99,9 @@ std::string configuration_markdown() {
 }
 
 std::string init_template(const InitOptions& options) {
-    std::string text = "# An experiment for Causeway. Lines that begin with \"# key =\" show the default; docs: "
-                       "docs/configuration.md.\n# Check it: causeway experiment validate FILE\n";
+    std::string text =
+        "# An experiment for Causeway. Lines that begin with \"# key =\" show the default; docs: "
+        "docs/configuration.md.\n# Check it: causeway experiment validate FILE\n";
     for (const auto& table : all_tables()) {
         text += fmt::format("\n# {}\n[{}]\n", table.doc, table.name);
         for (const auto& field : all_fields()) {
@@ -105,7 +116,7 @@ std::string init_template(const InitOptions& options) {
             }
             const auto* mark = field.presence == Presence::required ? "" : "# ";
             const auto only = field.only_with.empty() ? std::string() : " Only with " + field.only_with + ".";
-            text += fmt::format("# {}{} Values: {}.\n{}{} = {}\n", field.doc, only, describe_values(field), mark,
+            text += fmt::format("# {}{}\n#   {}\n{}{} = {}\n", field.doc, only, describe_values(field), mark,
                                 key_of(field), value);
         }
     }

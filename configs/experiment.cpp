@@ -19,10 +19,14 @@ std::uint32_t CountOrShare::of(std::uint32_t members) const {
 
 std::string Place::text() const {
     switch (origin) {
-        case Origin::defaulted: return "default";
-        case Origin::preset: return "preset " + name;
-        case Origin::command_line: return "--set " + name;
-        case Origin::file: break;
+        case Origin::defaulted:
+            return "default";
+        case Origin::preset:
+            return "preset " + name;
+        case Origin::command_line:
+            return "--set " + name;
+        case Origin::file:
+            break;
     }
     return fmt::format("{}:{}:{}", name, line, column);
 }

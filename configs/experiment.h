@@ -33,7 +33,7 @@ struct CountOrShare {
 struct Place {
     enum class Origin { defaulted, preset, file, command_line };
     Origin origin = Origin::defaulted;
-    std::string name;  // the file's name, the preset's name, or the key of --set
+    std::string name;        // the file's name, the preset's name, or the key of --set
     std::uint32_t line = 0;  // from 1, in a file only
     std::uint32_t column = 0;
 
@@ -55,12 +55,12 @@ struct PartitionOptions {
 struct OptimizerOptions {
     std::string kind = "sgd";  // sgd | adamw
     double learning_rate = 0.05;
-    double momentum = 0;       // sgd
+    double momentum = 0;         // sgd
     std::uint32_t nesterov = 0;  // sgd, 0 or 1
-    double beta1 = 0.9;        // adamw, the rest too
+    double beta1 = 0.9;          // adamw, the rest too
     double beta2 = 0.999;
     double epsilon = 1e-8;
-    double weight_decay = 0;   // both
+    double weight_decay = 0;  // both
     bool operator==(const OptimizerOptions&) const = default;
     /// "sgd learning_rate=0.05 momentum=0.9 ...": the keys of the kind, as model/optimizer.h reads them.
     [[nodiscard]] std::string text() const;
@@ -76,7 +76,7 @@ struct Experiment {
 
     struct Data {
         std::string dataset;
-        std::string label = "last";  // column, or the format's own labels
+        std::string label = "own";   // "last", a column's name or index; "own": the format's own labels
         Shape shape;                 // of one example, without the batch: [8, 8, 1]
         std::string scale = "none";  // "0..16 -> 0..1"
         double holdout = 0;          // share of the examples kept for evaluation, 0..0.9
@@ -115,11 +115,11 @@ struct Experiment {
         bool operator==(const Flow&) const = default;
     } flow;
     struct Sync {
-        std::string aggregator = "mean";  // aggregation/
-        CountOrShare cohort;              // of the members with a session when a round is drawn
-        CountOrShare quorum{.share = 0.7};  // of the cohort as drawn
-        std::uint32_t min_clients = 1;    // sessions that must be there before a round is drawn
-        Duration start_timeout = std::chrono::minutes(10);   // waiting for min_clients no longer than this
+        std::string aggregator = "mean";                      // aggregation/
+        CountOrShare cohort;                                  // of the members with a session when a round is drawn
+        CountOrShare quorum{.share = 0.7};                    // of the cohort as drawn
+        std::uint32_t min_clients = 1;                        // sessions that must be there before a round is drawn
+        Duration start_timeout = std::chrono::minutes(10);    // waiting for min_clients no longer than this
         Duration straggler_deadline = std::chrono::hours(1);  // per round, 0: none
         Duration rejoin = std::chrono::seconds(60);  // a silent member may come back within it, 0: dropped at once
         bool operator==(const Sync&) const = default;

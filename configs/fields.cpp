@@ -1,5 +1,9 @@
-// The rows. Bounds are wide enough for any sensible use and narrow enough that a slip of the keyboard (a learning rate of
-// 50, a million local epochs) or an overflow shows at once. A default is the member's initial value in experiment.h.
+// The rows. Bounds are wide enough for any sensible use and narrow enough that a slip of the keyboard (a learning rate
+// of 50, a million local epochs) or an overflow shows at once. A default is the member's initial value in experiment.h.
+//
+// The names that a text may take (optimizers, partitions, flows, codecs, aggregators) come from the registries of their
+// folders, so a new entry there needs no change here. A parameter of an optimizer or a partition does need a row; a
+// test compares these rows with the registries.
 #include "configs/fields.h"
 
 #include <algorithm>
@@ -15,14 +19,15 @@ namespace causeway {
 namespace {
 
 constexpr double max_count = 1'000'000;   // rounds, members, epochs: 1e6 of anything is a mistake
-constexpr double max_seconds = 30 * 86400;
+constexpr double max_seconds = 30 * 86400;  // a month: longer than any wait that is meant
+constexpr double max_seed = 9007199254740991.0;  // the whole numbers that a double, and so JSON, holds exactly
 
 std::vector<Field> experiment_fields() {
     return {
         {.path = "experiment.name", .access = MEMBER(experiment.name), .presence = Presence::required,
          .check = check_name, .doc = "What people call it; letters, digits, dots, dashes, underscores.",
          .example = R"("digits-fedavg")"},
-        {.path = "experiment.seed", .access = MEMBER(experiment.seed), .most = 9007199254740991.0,
+        {.path = "experiment.seed", .access = MEMBER(experiment.seed), .most = max_seed,
          .doc = "Every random choice follows from it: initial model, batch order, cohorts, partition.",
          .example = "7"},
         {.path = "experiment.rounds", .access = MEMBER(experiment.rounds), .least = 1, .most = max_count,
@@ -31,21 +36,22 @@ std::vector<Field> experiment_fields() {
     };
 }
 
+/// Only the label, shape and scale travel to clients; holdout and partition matter where one process has all data.
 std::vector<Field> data_fields() {
     return {
         {.path = "data.dataset", .access = MEMBER(data.dataset), .presence = Presence::required, .check = check_name,
          .doc = "The name that nodes map to a path with `--data NAME=PATH`.", .example = R"("digits")"},
         {.path = "data.label", .access = MEMBER(data.label),
-         .doc = "The column that holds the label (`last`, `first`, an index from 0); formats with their own labels "
-                "ignore it.",
+         .doc = "The column that holds the label: `last`, a column's name, or its index from 0; `own`: the labels that "
+                "the format keeps apart (IDX, NPY).",
          .example = R"("last")"},
         {.path = "data.shape", .access = MEMBER(data.shape), .presence = Presence::required, .least = 1, .most = 8,
          .doc = "The shape of one example: height, width, channels for images.", .example = "[8, 8, 1]"},
         {.path = "data.scale", .access = MEMBER(data.scale), .check = check_scale,
          .doc = "How raw values become inputs, `none` or `LOW..HIGH -> LOW..HIGH`.", .example = R"("0..16 -> 0..1")"},
         {.path = "data.holdout", .access = MEMBER(data.holdout), .style = NumberStyle::share, .most = 0.9,
-         .doc = "The share of the examples kept for evaluation, drawn by the seed; only in `demo` and `simulate`, where "
-                "one process hands out the data.",
+         .doc = "The share of the examples kept for evaluation, drawn by the seed; only in `demo` and `simulate`, "
+                "where one process hands out the data.",
          .example = R"("20%")"},
         {.path = "data.partition.kind", .access = MEMBER(data.partition.kind),
          .choices = known_partitions(),
@@ -63,6 +69,7 @@ std::vector<Field> data_fields() {
     };
 }
 
+/// What a layer's text may say is known to model/ alone; find_inconsistencies asks it.
 std::vector<Field> model_fields() {
     return {
         {.path = "model.layers", .access = MEMBER(model.layers), .presence = Presence::required, .least = 1,
@@ -73,12 +80,13 @@ std::vector<Field> model_fields() {
     };
 }
 
+/// The optimizer is a table in the file, so that each of its numbers has a place of its own for errors and --set.
 std::vector<Field> train_fields() {
     return {
         {.path = "train.optimizer.kind", .access = MEMBER(train.optimizer.kind), .choices = known_optimizers(),
          .doc = "The clients' optimizer, by PyTorch's definition.", .example = R"("sgd")"},
         {.path = "train.optimizer.learning_rate", .access = MEMBER(train.optimizer.learning_rate), .least = 1e-9,
-         .most = 10, .doc = "The step size.", .example = "0.1"},
+         .most = 10, .doc = "The step size; when left out, 0.05 for sgd and 0.001 for adamw.", .example = "0.1"},
         {.path = "train.optimizer.momentum", .access = MEMBER(train.optimizer.momentum), .most = 0.999999,
          .only_with = "train.optimizer.kind=sgd", .doc = "How much of the last step is carried on; 0 is plain SGD.",
          .example = "0.9"},
@@ -107,10 +115,12 @@ std::vector<Field> train_fields() {
     };
 }
 
+/// Bounds here are those of the regimes that this version has: one stage, the cohort's members as replicas.
 std::vector<Field> regime_fields() {
     return {
         {.path = "regime.preset", .access = MEMBER(regime.preset), .choices = available_presets(),
-         .check = check_preset, .doc = "The regime by name; it fills in [mesh], [flow], [sync] and [codec].", .example = R"("fedavg")"},
+         .check = check_preset, .doc = "The regime by name; it fills in [mesh], [flow], [sync] and [codec].",
+         .example = R"("fedavg")"},
         {.path = "mesh.stages", .access = MEMBER(mesh.stages), .least = 1, .most = 1, .unit = "stages",
          .doc = "Segments that the chain of layers is cut into.", .example = "1"},
         {.path = "mesh.replicas", .access = MEMBER(mesh.replicas), .choices = {"cohort"},
@@ -120,12 +130,15 @@ std::vector<Field> regime_fields() {
     };
 }
 
+/// Time limits have defaults that nobody needs to tune: a slow link that moves is never late by them.
 std::vector<Field> sync_fields() {
     return {
-        {.path = "sync.aggregator", .access = MEMBER(sync.aggregator), .check = check_aggregator,
+        {.path = "sync.aggregator", .access = MEMBER(sync.aggregator),
+         .choices = known_aggregators(), .check = check_aggregator,
          .doc = "The rule that makes one model of many updates.", .example = R"("mean")"},
         {.path = "sync.cohort", .access = MEMBER(sync.cohort), .least = 1, .most = max_count, .unit = "members",
-         .doc = "Who is drawn for a round: `all`, a count or a share of the clients in session.", .example = R"("50%")"},
+         .doc = "Who is drawn for a round: `all`, a count or a share of the clients in session.",
+         .example = R"("50%")"},
         {.path = "sync.quorum", .access = MEMBER(sync.quorum), .least = 1, .most = max_count, .unit = "members",
          .doc = "How much of the cohort as drawn must be counted, or the round fails.", .example = R"("70%")"},
         {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,
@@ -138,9 +151,11 @@ std::vector<Field> sync_fields() {
         {.path = "sync.rejoin", .access = MEMBER(sync.rejoin), .most = max_seconds,
          .doc = "A silent client may come back within this time and go on; `0s`: it is dropped at once.",
          .example = R"("60s")"},
-        {.path = "codec.uplink", .access = MEMBER(codec.uplink), .check = check_codec,
+        {.path = "codec.uplink", .access = MEMBER(codec.uplink), .choices = known_codecs(),
+         .check = check_codec,
          .doc = "How updates are compressed on their way to the coordinator.", .example = R"("dense")"},
-        {.path = "codec.downlink", .access = MEMBER(codec.downlink), .check = check_codec,
+        {.path = "codec.downlink", .access = MEMBER(codec.downlink), .choices = known_codecs(),
+         .check = check_codec,
          .doc = "How models are compressed on their way to the clients.", .example = R"("dense")"},
     };
 }
@@ -166,6 +181,7 @@ std::vector<Field> make_fields() {
     return fields;
 }
 
+/// The row that `only_with` names, and the value it must have.
 const Field& field_that_governs(const Field& field, std::string_view& value) {
     const auto equals = field.only_with.find('=');
     value = std::string_view(field.only_with).substr(equals + 1);

@@ -1,5 +1,7 @@
-// The table of presets (design: one idea, three choices over one mesh). To add one: give its line the TOML it stands for.
-// A name without TOML is refused with "not available in this version", which tells a user more than "unknown".
+// The table of presets: every regime is a flow, a sync and a codec over one mesh, so a preset is nothing but TOML.
+//
+// To add one: give its line the TOML it stands for. A name without TOML is refused with "not available in this
+// version", which tells a user more than "unknown".
 #include "configs/presets.h"
 
 #include <algorithm>
@@ -8,6 +10,8 @@ namespace causeway {
 
 namespace {
 
+// McMahan et al. 2017: whole models, a cohort per round, the mean weighted by examples. Momentum of one round has no
+// meaning for the next one's model, hence the reset.
 constexpr auto fedavg_toml = R"(
 mesh = { stages = 1, replicas = "cohort" }
 flow = { kind = "local-epochs" }

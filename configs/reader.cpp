@@ -1,8 +1,8 @@
 // Reading: parse the text, lay --set over it, then walk the tree against the field table.
 //
-// Order of values: initial values of Experiment, then the preset's tree, then the file's. Both trees take the same walk,
-// so a preset cannot set what a file could not. Checks that see several values come last and leave out what is already
-// known to be wrong, so that each mistake is reported once.
+// Order of values: initial values of Experiment, then the preset's tree, then the file's. Both trees take the same
+// walk, so a preset cannot set what a file could not. Checks that see several values come last and leave out what is
+// already known to be wrong, so that each mistake is reported once.
 #include "configs/reader.h"
 
 #include <algorithm>
@@ -23,6 +23,8 @@ namespace causeway {
 namespace {
 
 using Kind = TomlNode::Kind;
+
+constexpr double adamw_learning_rate = 0.001;  // PyTorch's; that of sgd would make AdamW diverge
 
 /// Names directly under a table: {"experiment", "data", ...} for "", {"kind", "alpha", ...} for "data.partition".
 std::vector<std::string> names_under(const std::string& table) {
@@ -71,6 +73,7 @@ std::string unknown_key(const std::string& table, const std::string& name) {
     return fmt::format("{}; known here: {}", what, join(valid, ", "));
 }
 
+/// One reading. A path is `broken` once its value was refused: later checks then stay silent about it.
 class Reader {
 public:
     Reader(TomlText parsed, std::string_view file_name) : tree_(std::move(parsed)) {
@@ -103,11 +106,12 @@ private:
             }
         }
         if (overrides.size() > max_overrides) {
-            errors_.push_back({{Place::Origin::command_line, "", 0, 0},
-                               fmt::format("at most {} values may be set", max_overrides)});
+            errors_.push_back(
+                {{Place::Origin::command_line, "", 0, 0}, fmt::format("at most {} values may be set", max_overrides)});
         }
     }
 
+    /// Before the file's own values. A preset of that name that does not exist is reported with the field, later.
     void apply_preset() {
         const auto* regime = tree_.root.find("regime");
         const auto* named = regime == nullptr ? nullptr : regime->find("preset");
@@ -119,6 +123,7 @@ private:
         }
     }
 
+    /// Each key is a field, a table of fields, a key of a later version, or a mistake. Depth: that of the field table.
     void walk(const std::string& table, const TomlNode& node) {
         for (const auto& member : node.members) {
             const auto path = table.empty() ? member.name : table + "." + member.name;
@@ -137,13 +142,14 @@ private:
         }
     }
 
+    /// A scalar where a table belongs makes all of its fields unknown.
     void walk_inner(const std::string& path, const TomlMember& member) {
         if (member.value.kind == Kind::table) {
             return walk(path, member.value);
         }
-        errors_.push_back({member.value.place, fmt::format("{} must be a table with the keys {}, not {}", path,
-                                                           join(names_under(path), ", "),
-                                                           describe(member.value.kind))});
+        errors_.push_back(
+            {member.value.place, fmt::format("{} must be a table with the keys {}, not {}", path,
+                                             join(names_under(path), ", "), describe(member.value.kind))});
         for (const auto& field : all_fields()) {
             if (field.path.starts_with(path + ".")) {
                 broken_.insert(field.path);
@@ -160,6 +166,7 @@ private:
         experiment_.places[field.path] = node.place;
     }
 
+    /// At the table that lacks the key, or at the file's start when the table is missing as well.
     void require() {
         for (const auto& field : all_fields()) {
             if (field.presence == Presence::required && !experiment_.places.contains(field.path) &&
@@ -169,8 +176,7 @@ private:
                 const auto* table = tree_.root.find(field.path.substr(0, dot));
                 errors_.push_back({table == nullptr ? file_ : table->place,
                                    fmt::format("[{}] lacks {}; for example {} = {}", field.path.substr(0, dot),
-                                               field.path.substr(dot + 1), field.path.substr(dot + 1),
-                                               field.example)});
+                                               field.path.substr(dot + 1), field.path.substr(dot + 1), field.example)});
             }
         }
     }
@@ -202,6 +208,7 @@ private:
         experiment_.places.erase(field.path);
     }
 
+    /// After a syntax error a default may stand for a value that the broken line held: it is not relied on either.
     void check_together(bool whole) {
         const auto is_broken = [&](std::string_view path) {
             const std::string key(path);
@@ -224,7 +231,12 @@ private:
         return found.item && *found.item < node->items.size() ? node->items[*found.item].place : node->place;
     }
 
+    /// Two defaults follow another value; every key gets a place.
     void complete() {
+        if (!experiment_.places.contains("train.optimizer.learning_rate") &&
+            experiment_.train.optimizer.kind == "adamw") {
+            experiment_.train.optimizer.learning_rate = adamw_learning_rate;
+        }
         if (!experiment_.places.contains("evaluation.dataset")) {
             experiment_.evaluation.dataset = experiment_.data.dataset;
         }
@@ -233,6 +245,7 @@ private:
         }
     }
 
+    /// As a person reads the file from top to bottom, then the command line.
     std::vector<ConfigError> sorted_errors() {
         std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
             const auto key = [](const Place& p) {
@@ -267,10 +280,10 @@ std::string to_text(std::span<const ConfigError> errors) {
 ExperimentResult read_experiment(std::string_view text, std::string_view file_name,
                                  std::span<const std::string> overrides) {
     if (text.size() > max_experiment_bytes) {
-        return tl::unexpected(std::vector<ConfigError>{
-            {{Place::Origin::file, std::string(file_name), 1, 1},
-             fmt::format("an experiment file has at most {} bytes; this one has {}", max_experiment_bytes,
-                         text.size())}});
+        return tl::unexpected(
+            std::vector<ConfigError>{{{Place::Origin::file, std::string(file_name), 1, 1},
+                                      fmt::format("an experiment file has at most {} bytes; this one has {}",
+                                                  max_experiment_bytes, text.size())}});
     }
     return Reader(parse_toml(text, file_name), file_name).read(overrides);
 }

@@ -49,6 +49,7 @@ void convert_table(const toml::table& table, const PlaceMaker& places, TomlNode&
     });
 }
 
+/// Dates and booleans keep their kind only: no field takes them, and messages name what was found.
 void convert_scalar(const toml::node& node, TomlNode& result) {
     if (const auto* text = node.as_string()) {
         result.kind = Kind::text;
@@ -88,7 +89,7 @@ struct Syntax {
     std::string message;
 };
 
-/// toml++'s descriptions begin with what it was doing; its positions are kept apart.
+/// Positions are taken from the exception; 0 (an empty file) becomes 1.
 tl::expected<TomlNode, Syntax> parse_once(std::string_view text, const PlaceMaker& places) {
     try {
         return convert(toml::parse(text), places);
@@ -117,6 +118,7 @@ bool blank_line(std::string& text, std::uint32_t line) {
     return had_text;
 }
 
+/// The value under `name`, made when it is missing. Stays valid until the table grows.
 TomlNode* descend(TomlNode& table, const std::string& name, const Place& place) {
     for (auto& member : table.members) {
         if (member.name == name) {
@@ -150,13 +152,20 @@ const TomlNode* TomlNode::find(std::string_view name) const {
 
 std::string_view describe(TomlNode::Kind kind) {
     switch (kind) {
-        case Kind::text: return "a text";
-        case Kind::integer: return "a whole number";
-        case Kind::number: return "a number";
-        case Kind::boolean: return "true or false";
-        case Kind::time: return "a date or time";
-        case Kind::array: return "a list";
-        case Kind::table: break;
+        case Kind::text:
+            return "a text";
+        case Kind::integer:
+            return "a whole number";
+        case Kind::number:
+            return "a number";
+        case Kind::boolean:
+            return "true or false";
+        case Kind::time:
+            return "a date or time";
+        case Kind::array:
+            return "a list";
+        case Kind::table:
+            break;
     }
     return "a table";
 }
@@ -173,6 +182,7 @@ TomlText parse_toml(std::string_view text, std::string_view file_name) {
             return result;
         }
         const auto& wrong = parsed.error();
+        // On the line just handled or beside it: most likely the same mistake again.
         const bool echo = attempt > 0 && wrong.line <= last_line + 1 && wrong.line + 1 >= last_line;
         if (!echo) {
             Place place = places.fixed;
@@ -207,7 +217,7 @@ std::optional<ConfigError> apply_override(TomlNode& root, std::string_view argum
     }
     TomlNode* node = &root;
     for (const auto& name : names) {
-        if (node->kind != Kind::table) {
+        if (node->kind != Kind::table) {  // `partition = 3` in the file, partition.kind on the command line
             *node = TomlNode{.place = place};
         }
         node = descend(*node, name, place);

@@ -1,5 +1,7 @@
-// Reading and printing by type, chosen by std::visit over the kind of member. Shares are kept to a millionth of a percent
-// and durations to a millisecond, so that the printed form is short and re-reads to the same value.
+// Reading and printing by type, chosen by std::visit over the kind of member.
+//
+// Shares are kept to a millionth of a percent and durations to a millisecond, so that the printed form is short and
+// re-reads to the same value. Texts refuse control characters: they end up in logs, tables and terminals.
 #include "configs/values.h"
 
 #include <algorithm>
@@ -51,7 +53,9 @@ std::optional<double> parse_share(std::string_view text) {
     return std::round(percent * 1e6) / 1e8;
 }
 
-std::string format_share(double share) { return fmt::format("{}%", std::round(share * 1e8) / 1e6); }
+std::string format_share(double share) {
+    return fmt::format("{}%", std::round(share * 1e8) / 1e6);
+}
 
 std::string quoted_list(const std::vector<std::string>& texts) {
     std::vector<std::string> quoted;
@@ -71,10 +75,11 @@ bool is_plain(std::string_view text) {
     return !text.empty() && text.size() <= max_text_bytes;
 }
 
+/// Makes the text canonical where its owner has a canonical spelling. False when it was refused.
 bool check_text(const Reading& reading, std::string& text) {
     if (!is_plain(text)) {
-        reading.wrong(fmt::format("{} must be a text of 1 to {} printable characters", reading.field.path,
-                                  max_text_bytes));
+        reading.wrong(
+            fmt::format("{} must be a text of 1 to {} printable characters", reading.field.path, max_text_bytes));
         return false;
     }
     if (reading.field.check != nullptr) {
@@ -94,6 +99,7 @@ bool check_text(const Reading& reading, std::string& text) {
     return true;
 }
 
+// ---- reading, one function per type of member; the member is set only when nothing is wrong
 void read_as(const Reading& reading, std::string& target) {
     if (reading.node.kind != Kind::text) {
         return reading.wrong_type();
@@ -104,6 +110,7 @@ void read_as(const Reading& reading, std::string& target) {
     }
 }
 
+/// 3.0 is refused like 3.5: a count is a whole number, and a typing slip should not be rounded.
 template <class Count>
 void read_count(const Reading& reading, Count& target) {
     if (!reading.field.word.empty() && reading.node.kind == Kind::text && reading.node.text == reading.field.word) {
@@ -119,8 +126,12 @@ void read_count(const Reading& reading, Count& target) {
     target = static_cast<Count>(reading.node.integer);
 }
 
-void read_as(const Reading& reading, std::uint32_t& target) { read_count(reading, target); }
-void read_as(const Reading& reading, std::uint64_t& target) { read_count(reading, target); }
+void read_as(const Reading& reading, std::uint32_t& target) {
+    read_count(reading, target);
+}
+void read_as(const Reading& reading, std::uint64_t& target) {
+    read_count(reading, target);
+}
 
 void read_share(const Reading& reading, double& target) {
     const auto share = reading.node.kind == Kind::text ? parse_share(reading.node.text) : std::nullopt;
@@ -161,6 +172,7 @@ void read_as(const Reading& reading, Duration& target) {
     target = std::chrono::duration_cast<Millis>(*duration);
 }
 
+/// A share of members is above 0: nobody at all is never meant. `within` bounds the count.
 void read_as(const Reading& reading, CountOrShare& target) {
     if (reading.node.kind == Kind::integer) {
         if (!reading.within(reading.node.number)) {
@@ -194,6 +206,7 @@ bool is_list(const Reading& reading) {
     return true;
 }
 
+/// Every wrong element is reported, at its own place.
 void read_as(const Reading& reading, std::vector<std::string>& target) {
     if (!is_list(reading)) {
         return;
@@ -203,8 +216,8 @@ void read_as(const Reading& reading, std::vector<std::string>& target) {
         const Reading element{reading.field, item, reading.errors};
         std::string text = item.text;
         if (item.kind != Kind::text) {
-            element.wrong(fmt::format("an element of {} must be a text, not {}", reading.field.path,
-                                      describe(item.kind)));
+            element.wrong(
+                fmt::format("an element of {} must be a text, not {}", reading.field.path, describe(item.kind)));
         } else if (check_text(element, text)) {
             texts.push_back(text);
         }
@@ -214,6 +227,7 @@ void read_as(const Reading& reading, std::vector<std::string>& target) {
     }
 }
 
+/// The product is checked before it is formed, so it cannot overflow.
 void read_as(const Reading& reading, Shape& target) {
     constexpr std::int64_t largest = std::int64_t{1} << 28;  // elements of one example
     if (!is_list(reading)) {
@@ -234,11 +248,16 @@ void read_as(const Reading& reading, Shape& target) {
     target = std::move(shape);
 }
 
-std::string print_as(const Field&, const std::string& value) { return toml_quoted(value); }
+// ---- printing: the spelling that read_as takes
+std::string print_as(const Field&, const std::string& value) {
+    return toml_quoted(value);
+}
 std::string print_as(const Field& field, const std::uint32_t& value) {
     return value == 0 && !field.word.empty() ? toml_quoted(field.word) : std::to_string(value);
 }
-std::string print_as(const Field&, const std::uint64_t& value) { return std::to_string(value); }
+std::string print_as(const Field&, const std::uint64_t& value) {
+    return std::to_string(value);
+}
 std::string print_as(const Field& field, const double& value) {
     return field.style == NumberStyle::share ? toml_quoted(format_share(value)) : fmt::format("{}", value);
 }
@@ -262,8 +281,12 @@ std::string print_as(const Field&, const CountOrShare& value) {
     }
     return toml_quoted(value.share == 1 ? "all" : format_share(value.share));
 }
-std::string print_as(const Field&, const std::vector<std::string>& value) { return "[" + quoted_list(value) + "]"; }
-std::string print_as(const Field&, const Shape& value) { return to_string(value); }
+std::string print_as(const Field&, const std::vector<std::string>& value) {
+    return "[" + quoted_list(value) + "]";
+}
+std::string print_as(const Field&, const Shape& value) {
+    return to_string(value);
+}
 
 /// 1000000 rather than 1e+06.
 std::string bound_text(double bound) {
@@ -274,6 +297,7 @@ std::string range_text(const Field& field) {
     return fmt::format(" from {} to {}", bound_text(field.least), bound_text(field.most));
 }
 
+// ---- what may stand there, for messages and documentation
 std::string describe_as(const Field& field, const std::string&) {
     return field.choices.empty() ? "a text" : "one of " + quoted_list(field.choices);
 }
@@ -281,7 +305,9 @@ std::string describe_as(const Field& field, const std::uint32_t&) {
     const auto word = field.word.empty() ? std::string() : ", or " + toml_quoted(field.word);
     return "a whole number" + range_text(field) + word;
 }
-std::string describe_as(const Field& field, const std::uint64_t&) { return "a whole number" + range_text(field); }
+std::string describe_as(const Field& field, const std::uint64_t&) {
+    return "a whole number" + range_text(field);
+}
 std::string describe_as(const Field& field, const double&) {
     if (field.style == NumberStyle::share) {
         return fmt::format("a share from \"{}\" to \"{}\"", format_share(field.least), format_share(field.most));

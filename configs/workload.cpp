@@ -19,7 +19,7 @@ Error bad_layers(const std::vector<LayerError>& errors) {
 }  // namespace
 
 DataOptions data_options_of(const Experiment& experiment) {
-    DataOptions options{experiment.data.label, experiment.data.shape, std::nullopt};
+    DataOptions options{experiment.data.label == "own" ? "" : experiment.data.label, experiment.data.shape, {}};
     if (const auto scale = parse_scale(experiment.data.scale)) {
         options.scale = *scale;  // "none" is no scale
     }

@@ -37,7 +37,8 @@ struct RandomValues {
     void set(Duration& value) const {
         const auto unit = std::array<std::int64_t, 4>{1, 1000, 60'000, 3'600'000}[random.below(4)];
         const auto least = static_cast<std::int64_t>(field.least * 1000);
-        value = std::chrono::milliseconds(std::max<std::int64_t>(least, unit * static_cast<std::int64_t>(random.below(700))));
+        value = std::chrono::milliseconds(
+            std::max<std::int64_t>(least, unit * static_cast<std::int64_t>(random.below(700))));
     }
     void set(CountOrShare& value) const {
         value = {CountOrShare::Kind::share, 0, std::round((1 - random.uniform()) * 1e8 + 1) / 1e8};
@@ -70,23 +71,61 @@ Experiment random_experiment(RandomStream& random) {
                        field.access);
         }
     }
+    if (experiment.train.optimizer.momentum == 0) {
+        experiment.train.optimizer.nesterov = 0;
+    }
     return experiment;
 }
 
 std::string mutated(std::string text, RandomStream& random) {
-    static const std::vector<std::string> pieces = {
-        "\"", "'", "\"\"\"", "[", "]", "[[", "{", "}", "=", ".", ",", "\n", "#", "0x", "1e999", "nan", "-inf", "true",
-        "1979-05-27T07:32:00Z", "\\u0000", "\xff", "\xc3", std::string(1, '\0'), "%", "[data]", "9223372036854775807",
-        "\"dense 999999999\"", "a.b.c = 1", "\r", "partition = 1\n", "\"\"", "[[[[[[[[[[[[[[["};
+    static const std::vector<std::string> pieces = {"\"",
+                                                    "'",
+                                                    "\"\"\"",
+                                                    "[",
+                                                    "]",
+                                                    "[[",
+                                                    "{",
+                                                    "}",
+                                                    "=",
+                                                    ".",
+                                                    ",",
+                                                    "\n",
+                                                    "#",
+                                                    "0x",
+                                                    "1e999",
+                                                    "nan",
+                                                    "-inf",
+                                                    "true",
+                                                    "1979-05-27T07:32:00Z",
+                                                    "\\u0000",
+                                                    "\xff",
+                                                    "\xc3",
+                                                    std::string(1, '\0'),
+                                                    "%",
+                                                    "[data]",
+                                                    "9223372036854775807",
+                                                    "\"dense 999999999\"",
+                                                    "a.b.c = 1",
+                                                    "\r",
+                                                    "partition = 1\n",
+                                                    "\"\"",
+                                                    "[[[[[[[[[[[[[[["};
     const auto edits = 1 + random.below(6);
     for (std::uint64_t i = 0; i < edits && !text.empty(); ++i) {
         const auto at = random.below(text.size());
         const auto length = std::min<std::size_t>(random.below(12), text.size() - at);
         switch (random.below(4)) {
-            case 0: text[at] = static_cast<char>(random.below(256)); break;
-            case 1: text.erase(at, length); break;
-            case 2: text.insert(random.below(text.size()), text.substr(at, length * 4)); break;
-            default: text.insert(at, pieces[random.below(pieces.size())]);
+            case 0:
+                text[at] = static_cast<char>(random.below(256));
+                break;
+            case 1:
+                text.erase(at, length);
+                break;
+            case 2:
+                text.insert(random.below(text.size()), text.substr(at, length * 4));
+                break;
+            default:
+                text.insert(at, pieces[random.below(pieces.size())]);
         }
     }
     return text;
@@ -103,7 +142,8 @@ void check_reading(const ExperimentResult& read) {
     REQUIRE_FALSE(read.error().empty());
     REQUIRE(read.error().size() <= max_config_errors);
     for (const auto& error : read.error()) {
-        const bool placed = error.place.origin != Place::Origin::file || (error.place.line > 0 && error.place.column > 0);
+        const bool placed =
+            error.place.origin != Place::Origin::file || (error.place.line > 0 && error.place.column > 0);
         REQUIRE(placed);
         REQUIRE_FALSE(error.message.empty());
     }

@@ -1,4 +1,5 @@
-// Generated texts: the documentation in the repository is the one that the table gives; templates and examples are valid.
+// Generated texts: the documentation in the repository is the one that the table gives; templates and examples are
+// valid.
 #include "configs/documents.h"
 
 #include <catch2/catch.hpp>
@@ -57,7 +58,8 @@ TEST_CASE("every example is valid and carried in the binary as it stands in the 
     for (const auto& example : all_examples()) {
         CAPTURE(example.name, all_errors(example.text));
         CHECK(read_experiment(example.text, "example.toml").has_value());
-        const auto path = std::string(CAUSEWAY_SOURCE_ROOT) + "/configs/examples/" + std::string(example.name) + ".toml";
+        const auto path =
+            std::string(CAUSEWAY_SOURCE_ROOT) + "/configs/examples/" + std::string(example.name) + ".toml";
         CHECK(as_text(*read_file(path, 1 << 20)) == example.text);
     }
     CHECK(find_example("digits-fedavg").has_value());

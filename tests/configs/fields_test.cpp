@@ -1,11 +1,13 @@
 // Sentences about every row of the field table, not about one key.
 #include "configs/fields.h"
 
-#include <catch2/catch.hpp>
 #include <fmt/format.h>
+#include <catch2/catch.hpp>
 #include <set>
 
 #include "configs/values.h"
+#include "data/partition.h"
+#include "model/optimizer.h"
 #include "tests/configs/texts.h"
 
 namespace causeway {
@@ -94,6 +96,29 @@ TEST_CASE("every field's example and default are valid values of it", "[configs]
         CHECK(errors_for(field, field.example).empty());
         if (field.presence == Presence::optional && field.path != "evaluation.dataset") {
             CHECK(errors_for(field, print_value(field, Experiment{})).empty());
+        }
+    }
+}
+
+TEST_CASE("the fields of optimizers and partitions are those of their registries, with narrower bounds",
+          "[configs][property]") {
+    const auto check = [](std::string_view kind, const std::string& path, double least, double most) {
+        CAPTURE(path, kind);
+        const auto* field = find_field(path);
+        REQUIRE(field != nullptr);
+        CHECK(field->least >= least);
+        CHECK(field->most <= most);
+        const bool matches = field->only_with.empty() || field->only_with.ends_with("kind=" + std::string(kind));
+        CHECK(matches);
+    };
+    for (const auto* partitioner : partitioners()) {
+        for (const auto& parameter : partitioner->parameters) {
+            check(partitioner->kind, "data.partition." + std::string(parameter.name), parameter.least, parameter.most);
+        }
+    }
+    for (const auto* optimizer : optimizer_kinds()) {
+        for (const auto& parameter : optimizer->fields) {
+            check(optimizer->name, "train.optimizer." + std::string(parameter.name), parameter.least, parameter.most);
         }
     }
 }

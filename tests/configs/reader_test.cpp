@@ -96,6 +96,7 @@ TEST_CASE("values that do not go together are refused where they stand", "[confi
     CHECK_THAT(all_errors(sync("min_clients = 0\n")), Contains("sync.min_clients is 0"));
     CHECK_THAT(all_errors(sync("quorum = \"0%\"\n")), Contains("sync.quorum is 0%"));
     CHECK_THAT(all_errors(sync("rejoin = 60\n")), Contains("a time with a unit"));
+    CHECK_THAT(all_errors(with("momentum = 0.9", "nesterov = 1")), Contains("e.toml:15:62") && Contains("momentum"));
     CHECK_THAT(all_errors(with("kind = \"dirichlet\", ", "")), Contains("applies only with data.partition.kind"));
     CHECK_THAT(all_errors(with("\"sgd\"", "\"adamw\"")), Contains("train.optimizer.momentum applies only with"));
     CHECK_THAT(all_errors(with("partition = { kind = \"dirichlet\", alpha = 0.5 }", "partition = \"iid\"")),
@@ -137,7 +138,8 @@ TEST_CASE("--set overrides the file and is reported like it", "[configs][unit]")
     CHECK_THAT(all_errors(right_text, {"train.batch=0"}), Contains("--set train.batch: error: train.batch is 0"));
     CHECK_THAT(all_errors(right_text, {"train.bacth=1"}), Contains("--set train.bacth: error: unknown key"));
     CHECK_THAT(all_errors(right_text, {"model.layers=[\"flaten\"]"}), Contains("--set model.layers: error: "));
-    for (const auto* wrong : {"", "=", "batch=1", "train.batch", "train..batch=1", ".=1", "train.=1", "a.b.c.d.e.f.g.h.i=1"}) {
+    for (const auto* wrong :
+         {"", "=", "batch=1", "train.batch", "train..batch=1", ".=1", "train.=1", "a.b.c.d.e.f.g.h.i=1"}) {
         CAPTURE(wrong);
         CHECK_THAT(all_errors(right_text, {wrong}), Contains("write table.key=value"));
     }
@@ -145,12 +147,27 @@ TEST_CASE("--set overrides the file and is reported like it", "[configs][unit]")
 }
 
 TEST_CASE("choosing another kind by --set drops the file's keys of the old one", "[configs][unit]") {
-    const auto read = read_experiment(right_text, "e.toml",
-                                      std::vector<std::string>{"data.partition.kind=iid", "train.optimizer.kind=adamw"});
+    const auto read = read_experiment(
+        right_text, "e.toml", std::vector<std::string>{"data.partition.kind=iid", "train.optimizer.kind=adamw"});
     REQUIRE(read.has_value());
     CHECK(read->data.partition == PartitionOptions{});
     CHECK(read->train.optimizer.momentum == 0);
     CHECK_FALSE(errors_of(right_text, {"data.partition.kind=iid", "data.partition.alpha=1"}).empty());
+}
+
+TEST_CASE("a learning rate that is left out follows the kind of optimizer", "[configs][unit]") {
+    const auto rate = [](const char* optimizer) {
+        const auto text = with("{ kind = \"sgd\", learning_rate = 0.05, momentum = 0.9 }", optimizer);
+        return read_experiment(text, "e.toml")->train.optimizer.learning_rate;
+    };
+    CHECK(rate("{ kind = \"sgd\" }") == 0.05);
+    CHECK(rate("{ kind = \"adamw\" }") == 0.001);
+}
+
+TEST_CASE("a key given twice and a table given twice are mistakes with their places", "[configs][unit]") {
+    CHECK_THAT(all_errors(with("batch = 16", "batch = 16\nbatch = 17")), Contains("e.toml:17:") && Contains("batch"));
+    CHECK_THAT(all_errors(std::string(right_text) + "[model]\nloss = \"cross-entropy\"\n"),
+               Contains("e.toml:17:") && Contains("model"));
 }
 
 TEST_CASE("a file or a list of --set beyond its limit is refused at once", "[configs][unit]") {
