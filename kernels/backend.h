@@ -26,7 +26,7 @@ enum {
     CW_MAX_INTEGERS = 16,   /* a grouped, dilated, asymmetrically padded 2-D convolution needs 12 */
     CW_MAX_REALS = 4,
     CW_MAX_SCALARS = 8,
-    CW_MAX_EXACT_TERMS = 8, /* updates that one CW_EXACT_ADD pass may add: 15.7 GB/s against 6.9 with one */
+    CW_MAX_EXACT_TERMS = 8, /* updates that one CW_EXACT_ADD pass may add: twice the speed of one each */
     CW_ANY = -1             /* a dimension of an op that each run's views give (streaming kinds only) */
 };
 
@@ -60,9 +60,9 @@ typedef struct cw_view {
 
 /* Kinds. For each: operands in order (in, out, inout), attributes (fixed in the plan: `integers[i]`, `reals[i]`), and
  * scalars (doubles in host memory, given at each run, because learning rates and step numbers change).
- * Shape letters: B batch, I inputs, O outputs, V classes, N elements. All f32 unless said. Operands never overlap unless
- * "in place" is said. "Streaming" kinds accept CW_ANY, are single-threaded, need no workspace, and may run on any
- * thread at once with the same plan; all others belong to the trainer thread.
+ * Shape letters: B batch, I inputs, O outputs, V classes, N elements. All f32 unless said. Operands never overlap
+ * unless "in place" is said. "Streaming" kinds accept CW_ANY, are single-threaded, need no workspace, and may run on
+ * any thread at once with the same plan; all others belong to the trainer thread.
  * NaN and infinity in the inputs propagate as IEEE arithmetic says; no kind traps or reads outside its views. */
 typedef enum cw_kind {
     /* ---- required: a backend without one of these is refused when a plan needs it ---- */

@@ -22,7 +22,7 @@ struct ExactTerm {
     std::int64_t weight;  // [0, 2^29)
 };
 
-/// Adds weight * values of each term; several terms share one pass over the limbs (8 at a time: 2.3 x faster).
+/// Adds weight * values of each term; several terms share one pass over the limbs (8 at a time: twice as fast).
 ///
 /// shapes   high, low i64[P]; terms[k].values f32[P]
 /// cost     per pass of up to 8 terms: reads 16 P + 4 P per term, writes 16 P
