@@ -65,6 +65,15 @@ void check_layers(const Experiment& experiment, Found& found) {
     }
 }
 
+/// When shapes cannot be followed: each layer's own words still say whether they are right.
+void check_layer_texts(const Experiment& experiment, Found& found) {
+    for (std::size_t i = 0; i < experiment.model.layers.size(); ++i) {
+        if (const auto layer = parse_layer(experiment.model.layers[i]); !layer) {
+            found.push_back({"model.layers", i, layer.error().message});
+        }
+    }
+}
+
 /// Bounds are the fields' own; what is left is what the optimizer alone knows.
 void check_optimizer(const Experiment& experiment, Found& found) {
     const auto spec = parse_optimizer(experiment.train.optimizer.text());
@@ -211,6 +220,17 @@ Result<std::string> check_preset(const std::string& text) {
     return text;
 }
 
+/// `average` belongs to a later version, in which optimizer state travels with the update.
+Result<std::string> check_optimizer_state(const std::string& text) {
+    if (text == "average") {
+        return invalid("optimizer_state \"average\" is not available in this version; available: reset, keep");
+    }
+    if (text != "reset" && text != "keep") {
+        return invalid(unknown_name("optimizer_state", text, {"reset", "keep"}));
+    }
+    return text;
+}
+
 Result<std::string> check_scale(const std::string& text) {
     if (text == "none") {
         return text;
@@ -233,6 +253,9 @@ Result<std::string> check_codec(const std::string& text) {
 
 std::vector<Inconsistency> find_inconsistencies(const Experiment& experiment, const IsBroken& is_broken) {
     Found found;
+    if (!is_broken("model.layers") && (is_broken("data.shape") || is_broken("model.loss"))) {
+        check_layer_texts(experiment, found);
+    }
     for (const auto& joint : joint_checks()) {
         if (std::none_of(joint.needs.begin(), joint.needs.end(), is_broken)) {
             joint.check(experiment, found);

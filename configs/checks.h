@@ -18,6 +18,7 @@ namespace causeway {
 // Each gives the canonical spelling, or an error whose message names the known ones.
 [[nodiscard]] Result<std::string> check_name(const std::string& text);
 [[nodiscard]] Result<std::string> check_preset(const std::string& text);
+[[nodiscard]] Result<std::string> check_optimizer_state(const std::string& text);
 [[nodiscard]] Result<std::string> check_scale(const std::string& text);
 [[nodiscard]] Result<std::string> check_aggregator(const std::string& text);
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);

@@ -107,7 +107,7 @@ std::vector<Field> train_fields() {
         {.path = "train.local_epochs", .access = MEMBER(train.local_epochs), .least = 1, .most = 10'000,
          .unit = "epochs", .doc = "Passes over a client's own data in one round.", .example = "3"},
         {.path = "train.optimizer_state", .access = MEMBER(train.optimizer_state),
-         .choices = {"reset", "keep", "average"},
+         .choices = {"reset", "keep"}, .check = check_optimizer_state,
          .doc = "What becomes of a client's optimizer state (momentum and the like) when models are synchronised.",
          .example = R"("reset")"},
         {.path = "train.threads", .access = MEMBER(train.threads), .least = 1, .most = 256, .unit = "threads",

@@ -113,6 +113,19 @@ TEST_CASE("an unknown aggregator or codec is refused with the list of known ones
                Contains("e.toml:18:10") && Contains("dense"));
 }
 
+TEST_CASE("a wrong layer is reported at its element, also when the shape is wrong", "[configs][unit]") {
+    const auto wrong = with("\"dense 16\", \"relu\"", "\"dense\", \"rellu\"");
+    CHECK_THAT(all_errors(wrong), Contains("e.toml:12:22: error: ") && Contains("e.toml:12:31: error: "));
+    auto both = wrong;
+    both.replace(both.find("[8, 8, 1]"), 9, "[8, 8, 0]");
+    CHECK_THAT(all_errors(both), Contains("e.toml:7:16") && Contains("e.toml:12:22") && Contains("e.toml:12:31"));
+}
+
+TEST_CASE("a value of a later version is told from one that does not exist", "[configs][unit]") {
+    CHECK_THAT(all_errors(right_text, {"train.optimizer_state=average"}), Contains("not available in this version"));
+    CHECK_THAT(all_errors(right_text, {"train.optimizer_state=rest"}), Contains("did you mean \"reset\"?"));
+}
+
 TEST_CASE("a preset of a later version is told from one that does not exist", "[configs][unit]") {
     const auto regime = [](const char* lines) { return std::string(right_text) + "[regime]\n" + lines; };
     CHECK_THAT(all_errors(regime("preset = \"gsfl\"\ncut = \"relu\"\ngroups = 3\n")),
