@@ -16,7 +16,8 @@ bool is_host_character(char c) {
 
 tl::unexpected<Error> bad_address(std::string_view text) {
     return fail(ErrorKind::invalid, "bad_address",
-                "'" + std::string(text.substr(0, max_host_length)) + "' is not an address: write HOST, HOST:PORT or [IPV6]:PORT");
+                "'" + std::string(text.substr(0, max_host_length)) +
+                    "' is not an address: write HOST, HOST:PORT or [IPV6]:PORT");
 }
 
 }  // namespace
@@ -51,8 +52,8 @@ Result<Address> parse_address(std::string_view text) {
             return bad_address(text);
         }
     }
-    const bool valid = address.host == "*" || (address.host.size() <= max_host_length &&
-                                               std::ranges::all_of(address.host, is_host_character));
+    const bool valid = address.host == "*" ||
+                       (address.host.size() <= max_host_length && std::ranges::all_of(address.host, is_host_character));
     return valid ? Result<Address>(std::move(address)) : bad_address(text);
 }
 

@@ -30,7 +30,9 @@ struct FreeStack {
 };
 using Stack = std::unique_ptr<STACK_OF(X509), FreeStack>;
 
-const unsigned char* raw(ByteView bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+const unsigned char* raw(ByteView bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
 
 tl::unexpected<Error> bad_certificate() {
     return fail(ErrorKind::corrupt, "bad_certificate", "the certificate is not readable X.509");
@@ -135,13 +137,16 @@ std::string alternative_uri(X509* certificate) {
         return {};
     }
     const auto* text = name->d.uniformResourceIdentifier;
-    return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)), static_cast<std::size_t>(ASN1_STRING_length(text))};
+    return {reinterpret_cast<const char*>(ASN1_STRING_get0_data(text)),
+            static_cast<std::size_t>(ASN1_STRING_length(text))};
 }
 
+/// What stands in it, not whether it is true.
 Result<CertificateFacts> read(X509* certificate) {
     TRY_ASSIGN(auto identity, identity_from_uri(alternative_uri(certificate)));
     return CertificateFacts{std::move(identity), unix_seconds(X509_get0_notBefore(certificate)),
-                            unix_seconds(X509_get0_notAfter(certificate)), certificate_fingerprint(to_der(certificate))};
+                            unix_seconds(X509_get0_notAfter(certificate)),
+                            certificate_fingerprint(to_der(certificate))};
 }
 
 // ---------------------------------------------------------------- judging
@@ -185,6 +190,8 @@ Result<Bytes> find_authority(const std::vector<Bytes>& chain, const Trust& trust
     return refused("unknown_ca", "the server does not show the authority that the token names: ask for a new token");
 }
 
+/// The chain is the authority and the leaf, nothing between: no intermediate can widen what the authority signed.
+/// STRICT demands RFC 5280's extensions (key identifiers, criticality), which every certificate of ours has.
 Status verify_signature_and_time(X509* certificate, X509* authority, std::int64_t now_s) {
     const std::unique_ptr<X509_STORE, Free<X509_STORE_free>> store(X509_STORE_new());
     const std::unique_ptr<X509_STORE_CTX, Free<X509_STORE_CTX_free>> context(X509_STORE_CTX_new());
@@ -202,6 +209,7 @@ Status verify_signature_and_time(X509* certificate, X509* authority, std::int64_
 
 }  // namespace
 
+// A key usage of signing certificates only, and a path length of 0: the authority signs nodes, never other authorities.
 Result<Authority> make_authority(const std::string& federation, std::int64_t now_s) {
     TRY(check_name(federation, "federation"));
     Authority authority{federation, make_key(), {}};
@@ -216,6 +224,7 @@ Result<Authority> make_authority(const std::string& federation, std::int64_t now
     return authority;
 }
 
+// Both usages, for a node may accept connections as well as make them (hosts and, later, direct streams).
 Result<Bytes> issue_certificate(const Authority& authority, ByteView public_key, const Identity& identity,
                                 std::int64_t now_s, std::int64_t lifetime_s) {
     TRY(check_name(identity.federation, "federation"));
@@ -238,7 +247,9 @@ Result<CertificateFacts> read_certificate(ByteView certificate) {
     return read(parsed.get());
 }
 
-Digest certificate_fingerprint(ByteView certificate) { return sha256(certificate); }
+Digest certificate_fingerprint(ByteView certificate) {
+    return sha256(certificate);
+}
 
 Result<Digest> certificate_key_digest(ByteView certificate) {
     TRY_ASSIGN(const auto parsed, parse(certificate));

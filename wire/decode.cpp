@@ -31,11 +31,15 @@ constexpr std::int64_t max_dimension = std::int64_t{1} << 48;
 constexpr std::uint32_t max_credits = 64;
 constexpr std::size_t max_der = 8 * 1024;  // an enrolment session is 16 KiB in all
 
-
 bool is_utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         const auto lead = static_cast<unsigned char>(text[i]);
-        const std::size_t tail = lead < 0x80 ? 0 : lead < 0xC2 ? 4 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 4;
+        const std::size_t tail = lead < 0x80   ? 0
+                                 : lead < 0xC2 ? 4
+                                 : lead < 0xE0 ? 1
+                                 : lead < 0xF0 ? 2
+                                 : lead < 0xF5 ? 3
+                                               : 4;
         if (tail == 4 || i + tail >= text.size()) {
             return false;
         }
@@ -246,8 +250,10 @@ struct Reader {
         return {from.getTransfer(), from.getCredits()};
     }
     Chunk read(cs::Chunk::Reader from) {
-        return {from.getTransfer(), judge.size(from.getOffset(), "chunk.offset"),
-                judge.size(from.getTotal(), "chunk.total"), {}};
+        return {from.getTransfer(),
+                judge.size(from.getOffset(), "chunk.offset"),
+                judge.size(from.getTotal(), "chunk.total"),
+                {}};
     }
     TransferEnd read(cs::TransferEnd::Reader from) {
         return {from.getTransfer(), judge.text(from.getCode(), max_code, "transfer_end.code"),
@@ -319,7 +325,9 @@ struct Reader {
     }
 };
 
-tl::unexpected<Error> corrupt(std::string what) { return fail(ErrorKind::corrupt, "bad_message", std::move(what)); }
+tl::unexpected<Error> corrupt(std::string what) {
+    return fail(ErrorKind::corrupt, "bad_message", std::move(what));
+}
 
 /// The aligned header's envelope, judged. May throw kj::Exception.
 Result<Message> read_header(kj::ArrayPtr<const capnp::word> words) {
@@ -334,7 +342,8 @@ Result<Message> read_header(kj::ArrayPtr<const capnp::word> words) {
         return fail(ErrorKind::unsupported, "unknown_kind", "a message of a kind that this version does not know");
     }
     if (judge.complaint()) {
-        return corrupt(std::string(message_name(*message)) + ": " + *judge.complaint() + " is over its limit or invalid");
+        return corrupt(std::string(message_name(*message)) + ": " + *judge.complaint() +
+                       " is over its limit or invalid");
     }
     return std::move(*message);
 }

@@ -44,7 +44,8 @@ void Dialled::read(LinkCore& core, Instant now, std::int64_t unix_s) {
         if (happening->event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             up_ = true;
         } else if (happening->event == ZMQ_EVENT_DISCONNECTED) {
-            core.lose(connection_, {ErrorKind::disconnected, "connection_lost", "the connection was closed by the peer"});
+            core.lose(connection_,
+                      {ErrorKind::disconnected, "connection_lost", "the connection was closed by the peer"});
         } else if (!up_) {  // CLOSED before it was up: refused
             core.lose(connection_, {ErrorKind::disconnected, "unreachable",
                                     "nothing answers there: is the coordinator running, and the address right?"});

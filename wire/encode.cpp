@@ -18,8 +18,12 @@ namespace cs = causeway::schema;
 capnp::Data::Reader raw(ByteView bytes) {
     return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
 }
-capnp::Data::Reader raw(const Digest& digest) { return raw(ByteView(digest.bytes)); }
-kj::StringPtr text(const std::string& text) { return {text.c_str(), text.size()}; }
+capnp::Data::Reader raw(const Digest& digest) {
+    return raw(ByteView(digest.bytes));
+}
+kj::StringPtr text(const std::string& text) {
+    return {text.c_str(), text.size()};
+}
 
 void put(cs::Lease::Builder to, const Lease& lease) {
     to.setEpoch(lease.epoch);
@@ -54,6 +58,9 @@ void put(cs::ErrorNotice::Builder to, const ErrorNotice& notice) {
     to.setCode(text(notice.code));
     to.setMessage(text(notice.message));
 }
+
+// Parts that several kinds share. Lists are bounded by decode at the other end; a list of ours over its limit is a
+// message that the peer refuses by name, which the log of both sides shows.
 
 /// One overload per kind: fills the envelope's member.
 struct Writer {

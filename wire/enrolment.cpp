@@ -24,6 +24,7 @@ Result<JoinRequest> make_join_request(const JoinToken& token, const KeyPair& key
     return JoinRequest{token.name, token.secret, key.public_key, std::move(signature)};
 }
 
+// Form first, then possession of the key, then the store: a stranger without a key costs no transaction.
 Result<JoinReply> answer_join_request(const Authority& authority, const JoinRequest& request, std::int64_t now_s,
                                       const EnrolmentDecision& store) {
     TRY(check_name(request.name, "node's name"));
@@ -38,14 +39,16 @@ Result<JoinReply> answer_join_request(const Authority& authority, const JoinRequ
     return JoinReply{std::move(certificate), authority.certificate, authority.federation};
 }
 
+// A coordinator that keeps its side of the token has nothing to fear from these checks; they guard against a mixed-up
+// store and against a reply for somebody else.
 Result<Credentials> accept_join_reply(const JoinToken& token, const KeyPair& key, const JoinReply& reply,
                                       std::int64_t now_s) {
     TRY_ASSIGN(const auto authority_key, certificate_key_digest(reply.ca_certificate));
     if (authority_key != token.authority_key) {
         return wrong_reply("the coordinator answered with another authority than the token names");
     }
-    TRY_ASSIGN(auto peer, verify_certificate(reply.certificate, {}, reply.ca_certificate, {token.role}, token.federation,
-                                             now_s));
+    TRY_ASSIGN(auto peer,
+               verify_certificate(reply.certificate, {}, reply.ca_certificate, {token.role}, token.federation, now_s));
     if (peer.identity.node != token.name) {
         return wrong_reply("the certificate is for " + peer.identity.node + ", the token for " + token.name);
     }

@@ -13,11 +13,15 @@ constexpr std::array<std::string_view, 5> role_names = {"coordinator", "operator
 constexpr std::string_view scheme = "causeway://";
 constexpr std::size_t max_name_length = 64;
 
-bool is_alphanumeric(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'); }
+bool is_alphanumeric(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+}
 
 }  // namespace
 
-std::string_view to_string(Role role) { return role_names[static_cast<std::size_t>(role)]; }
+std::string_view to_string(Role role) {
+    return role_names[static_cast<std::size_t>(role)];
+}
 
 Result<Role> role_from(std::string_view name) {
     const auto found = std::ranges::find(role_names, name);
@@ -30,10 +34,9 @@ Result<Role> role_from(std::string_view name) {
 }
 
 Status check_name(std::string_view name, std::string_view what) {
-    const bool valid = !name.empty() && name.size() <= max_name_length && is_alphanumeric(name.front()) &&
-                       std::ranges::all_of(name, [](char c) {
-                           return is_alphanumeric(c) || c == '.' || c == '_' || c == '-';
-                       });
+    const bool valid =
+        !name.empty() && name.size() <= max_name_length && is_alphanumeric(name.front()) &&
+        std::ranges::all_of(name, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
     if (!valid) {
         return fail(ErrorKind::invalid, "bad_name",
                     "the " + std::string(what) +

@@ -109,7 +109,7 @@ struct Credentials {
 
 /// node.key (0600), node.crt, ca.crt in PEM; durable. errors: io
 Status save_credentials(const std::filesystem::path& folder, const Credentials& credentials);
-/// errors  not_found; refused: a key that others may read; corrupt: not PEM, or key and certificate do not belong together
+/// errors  not_found; refused: a key that others may read; corrupt: not PEM, or key and certificate of two nodes
 Result<Credentials> load_credentials(const std::filesystem::path& folder);
 /// ca.key (0600), ca.crt.
 Status save_authority(const std::filesystem::path& folder, const Authority& authority);

@@ -1,4 +1,5 @@
-// Keys and certificates as PEM files, so that the openssl command reads them too. A key that others may read is refused.
+// Keys and certificates as PEM files, so that the openssl command reads them too. A key that others may read is
+// refused. Every file is written durably; the certificate comes last, for its presence means that a node has joined.
 #include <openssl/pem.h>
 
 #include <memory>
@@ -24,7 +25,8 @@ struct FreeOpenssl {
 
 Bytes to_pem(const char* label, ByteView der) {
     const MemoryBio bio(BIO_new(BIO_s_mem()));
-    PEM_write_bio(bio.get(), label, "", reinterpret_cast<const unsigned char*>(der.data()), static_cast<long>(der.size()));
+    PEM_write_bio(bio.get(), label, "", reinterpret_cast<const unsigned char*>(der.data()),
+                  static_cast<long>(der.size()));
     const char* text = nullptr;
     const long size = BIO_get_mem_data(bio.get(), &text);
     return to_bytes(std::string_view(text, static_cast<std::size_t>(size)));

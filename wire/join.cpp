@@ -9,8 +9,8 @@ constexpr Duration patience = std::chrono::seconds(12);  // the link itself give
 /// The conversation on one connection: request when it is up, then a reply or a reason.
 Result<JoinReply> ask(Link& link, LinkEvents& events, const Address& address, const JoinToken& token,
                       const JoinRequest& request) {
-    const auto connection = link.connect(
-        {.to = address, .kind = ConnectionKind::join, .authority_key = token.authority_key});
+    const auto connection =
+        link.connect({.to = address, .kind = ConnectionKind::join, .authority_key = token.authority_key});
     const auto deadline = real_now() + patience;
     while (real_now() < deadline) {
         auto event = events.pop_for(deadline - real_now());

@@ -20,7 +20,11 @@ struct Free {
 using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
 
-const unsigned char* raw(ByteView bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
+const unsigned char* raw(ByteView bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+// Private bytes are wiped from OpenSSL's buffer; our copy lives in a KeyPair for the life of the process.
 
 /// The DER of a key, by OpenSSL's two-call convention (size, then bytes).
 template <class Encode>
@@ -62,6 +66,7 @@ Result<KeyPair> key_from_private(ByteView private_key) {
     return KeyPair{to_der(key.get(), encode_private), to_der(key.get(), i2d_PUBKEY)};
 }
 
+// Two calls: the first tells the most a signature can take, the second the actual size (DER integers vary).
 Result<Bytes> sign(const KeyPair& pair, ByteView data) {
     const auto* at = raw(pair.private_key);
     const Key key(d2i_AutoPrivateKey(nullptr, &at, static_cast<long>(pair.private_key.size())));

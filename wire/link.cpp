@@ -16,10 +16,10 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t command_limit = 65'536;   // owners wait when the link is that far behind
-constexpr std::size_t backlog_limit = 64;       // events that an owner has not taken: we stop reading
-constexpr std::int64_t quiet_ms = 10;           // wake-ups cost, TLS does not: 1,000 sessions take 3 % of a core
-constexpr std::int64_t busy_ms = 1;             // a socket was full
+constexpr std::size_t command_limit = 65'536;  // owners wait when the link is that far behind
+constexpr std::size_t backlog_limit = 64;      // events that an owner has not taken: we stop reading
+constexpr std::int64_t quiet_ms = 10;          // wake-ups cost, TLS does not: 1,000 sessions take 3 % of a core
+constexpr std::int64_t busy_ms = 1;            // a socket was full
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr Duration last_words = std::chrono::milliseconds(500);
 
@@ -57,9 +57,9 @@ struct Link::State final : LinkPort {
     std::optional<LinkCore> core;
     std::atomic<ConnectionId> next_id{1};
     BoundedQueue<Command> commands{command_limit};
-    int wake = -1;  // an eventfd: written after each command
-    std::set<ConnectionId> bulk;      // whose events go to the bulk queue
-    std::deque<LinkEvent> backlog;    // not taken by their queue yet
+    int wake = -1;                  // an eventfd: written after each command
+    std::set<ConnectionId> bulk;    // whose events go to the bulk queue
+    std::deque<LinkEvent> backlog;  // not taken by their queue yet
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::uint64_t> sent{0};
     std::uint16_t port = 0;
@@ -124,6 +124,7 @@ struct Link::State final : LinkPort {
             core->close_all(bye("the program stops"));
         }
     }
+    /// All that have come: they are cheap, and their queue is bounded.
     void take_commands(Instant now) {
         std::uint64_t count = 0;
         (void)!::read(wake, &count, sizeof(count));
@@ -145,6 +146,7 @@ struct Link::State final : LinkPort {
         }
         return bulk.contains(id) ? queues.bulk.get() : queues.control.get();
     }
+    /// Never waits for an owner: what does not fit stays here, and while much stays nothing is read.
     void hand_out_events() {
         for (auto& event : core->take_events()) {
             backlog.push_back(std::move(event));
@@ -179,6 +181,7 @@ struct Link::State final : LinkPort {
             dialled.erase(id);
         }
     }
+    /// Until a command, a frame, a monitor event or the tick. A full ROUTER pipe has no event of its own: look again.
     void wait(bool reading) {
         std::vector<zmq_pollitem_t> items = {{nullptr, wake, ZMQ_POLLIN, 0}};
         const auto watch = [&](const MonitoredSocket& socket) {
@@ -197,6 +200,7 @@ struct Link::State final : LinkPort {
         zmq_poll(items.data(), static_cast<int>(items.size()), hurry ? busy_ms : quiet_ms);
     }
 
+    /// One turn: wait, commands, frames in, time, frames out, events out. `now` stands still within it.
     void run() {
         Instant before = real_now();
         while (!stopping || (!core->empty() && real_now() < stop_at)) {
@@ -262,7 +266,9 @@ Link::~Link() {
     state_->thread.join();
 }
 
-std::uint16_t Link::port() const { return state_->port; }
+std::uint16_t Link::port() const {
+    return state_->port;
+}
 
 ConnectionId Link::connect(ConnectOptions options) {
     const auto id = state_->next_id++;
@@ -272,8 +278,12 @@ ConnectionId Link::connect(ConnectOptions options) {
 void Link::send(ConnectionId connection, Message message) {
     state_->put(SendCommand{connection, std::move(message)});
 }
-void Link::close(ConnectionId connection, Error why) { state_->put(CloseCommand{connection, std::move(why)}); }
-void Link::set_pace(ConnectionId connection, Pace pace) { state_->put(PaceCommand{connection, pace}); }
+void Link::close(ConnectionId connection, Error why) {
+    state_->put(CloseCommand{connection, std::move(why)});
+}
+void Link::set_pace(ConnectionId connection, Pace pace) {
+    state_->put(PaceCommand{connection, pace});
+}
 
 Traffic Link::traffic() const {
     return {state_->received.load(std::memory_order_relaxed), state_->sent.load(std::memory_order_relaxed)};

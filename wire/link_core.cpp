@@ -16,12 +16,14 @@ constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer th
 constexpr std::size_t small_frame = 64 * 1024;
 
 /// ZeroMQ's frame header.
-std::size_t wire_size(std::size_t frame) { return frame + (frame < 256 ? 2 : 9); }
+std::size_t wire_size(std::size_t frame) {
+    return frame + (frame < 256 ? 2 : 9);
+}
 
 }  // namespace
 
-LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting,
-                   std::optional<ChannelContext> connecting, LinkPort& port)
+LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
+                   LinkPort& port)
     : limits_(limits), accepting_(std::move(accepting)), connecting_(std::move(connecting)), port_(port) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
@@ -41,6 +43,7 @@ std::size_t LinkCore::count_unauthenticated() const {
 
 // ---------------------------------------------------------------- from the sockets
 
+// Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
     if (!accepting_ || peers_.size() >= limits_.connections || count_unauthenticated() >= limits_.unauthenticated) {
@@ -83,6 +86,7 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
     unsent_.insert(connection);
 }
 
+// Messages before a failure count: a peer that says bye and ends has said bye.
 void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std::int64_t unix_s) {
     now_ = now;
     auto* peer = find(connection);
@@ -156,6 +160,7 @@ void LinkCore::close_all(const Error& why) {
     }
 }
 
+// Both ends are told by their owners; while they disagree the wider bound of the observed gaps holds.
 void LinkCore::set_pace(ConnectionId connection, Pace pace) {
     if (auto* peer = find(connection)) {
         peer->pace = pace;
@@ -166,6 +171,7 @@ void LinkCore::set_pace(ConnectionId connection, Pace pace) {
 
 // ---------------------------------------------------------------- time
 
+// Deadlines of every phase in one place. cost: one pass over the connections
 void LinkCore::tick(Instant now) {
     now_ = now;
     std::vector<ConnectionId> ids;
@@ -206,8 +212,10 @@ void LinkCore::tick_open(Peer& peer, Instant now) {
         events_.emplace_back(PeerSilent{peer.id, peer.liveness.silence(now)});
     }
     if (peer.liveness.silence(now) > std::max(limits_.dead, 2 * peer.liveness.bound())) {
-        begin_close(peer, {ErrorKind::timed_out, "silent", "no sign of life for " +
-                           format_duration(peer.liveness.silence(now))}, now);
+        begin_close(
+            peer,
+            {ErrorKind::timed_out, "silent", "no sign of life for " + format_duration(peer.liveness.silence(now))},
+            now);
     }
 }
 
@@ -260,6 +268,7 @@ void LinkCore::begin_close(Peer& peer, Error why, Instant now) {
     unsent_.insert(peer.id);
 }
 
+/// The last of a connection. The owner hears of it if it ever heard of it; a session takes its bulk connections along.
 void LinkCore::end(ConnectionId connection) {
     const auto found = peers_.find(connection);
     if (found == peers_.end()) {
@@ -305,8 +314,9 @@ Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
         if (!reply) {
             return {};
         }
-        bytes = encode(Reply{reply->id, true, "", ErrorNotice{ErrorKind::overloaded, "reply_too_long",
-                                                              "the answer is over 256 KiB: ask for less"}});
+        bytes = encode(
+            Reply{reply->id, true, "",
+                  ErrorNotice{ErrorKind::overloaded, "reply_too_long", "the answer is over 256 KiB: ask for less"}});
     }
     ++peer.sealed_messages;
     return peer.channel->send(bytes, frame);
@@ -340,6 +350,7 @@ bool LinkCore::seal_next(Peer& peer, Instant now) {
     return true;
 }
 
+/// Sends until there is nothing more or the socket is full; then one sealed frame waits here.
 void LinkCore::flush_peer(Peer& peer, Instant now) {
     while (!peer.frames.empty() || seal_next(peer, now)) {
         const auto size = peer.frames.front().size();

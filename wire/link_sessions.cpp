@@ -32,7 +32,9 @@ bool belongs_on(ConnectionKind kind, const Message& message) {
     return false;
 }
 
-std::string host_of(const std::string& address) { return address.substr(0, address.rfind(':')); }
+std::string host_of(const std::string& address) {
+    return address.substr(0, address.rfind(':'));
+}
 
 }  // namespace
 
@@ -92,7 +94,7 @@ void LinkCore::admit(Peer& peer, Instant now) {
     peer.liveness.set_pace(peer.pace);
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
-                                 peer.kind == ConnectionKind::bulk ? peer.control : 0});
+                                    peer.kind == ConnectionKind::bulk ? peer.control : 0});
     for (auto& message : std::exchange(peer.held, {})) {
         deliver(peer, std::move(message));
     }
@@ -106,6 +108,9 @@ void LinkCore::handle(Peer& peer, ByteView bytes, Instant now) {
     }
     switch (peer.phase) {
         case Phase::greeting:
+            if (std::holds_alternative<Heartbeat>(*message)) {
+                return;  // the peer's link beats by itself while its owner prepares the hello
+            }
             first_message(peer, std::move(*message), now);
             return;
         case Phase::contending:
@@ -128,8 +133,10 @@ void LinkCore::first_message(Peer& peer, Message message, Instant now) {
     } else if (std::holds_alternative<Hello>(message)) {
         greet(peer, std::move(message), now);
     } else {
-        begin_close(peer, {ErrorKind::invalid, "hello_expected", "the first message must be hello or attach, not " +
-                           std::string(message_name(message))}, now);
+        begin_close(peer,
+                    {ErrorKind::invalid, "hello_expected",
+                     "the first message must be hello or attach, not " + std::string(message_name(message))},
+                    now);
     }
 }
 
@@ -143,7 +150,8 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
         return;
     }
     if (first->phase == Phase::contending) {
-        begin_close(peer, {ErrorKind::refused, "identity_in_use", "another start of this node is just being admitted"}, now);
+        begin_close(peer, {ErrorKind::refused, "identity_in_use", "another start of this node is just being admitted"},
+                    now);
         return;
     }
     peer.phase = Phase::contending;
@@ -160,8 +168,10 @@ void LinkCore::settle_contentions(ConnectionId control, bool alive, Instant now)
         }
         peer.control = 0;
         if (alive) {
-            begin_close(peer, {ErrorKind::refused, "identity_in_use",
-                               "a node with this identity is connected and answers: stop it first"}, now);
+            begin_close(peer,
+                        {ErrorKind::refused, "identity_in_use",
+                         "a node with this identity is connected and answers: stop it first"},
+                        now);
             continue;
         }
         if (auto* old = find(control); old && old->phase != Phase::closing) {
@@ -179,7 +189,8 @@ void LinkCore::attach(Peer& peer, const Attach& attach, Instant now) {
         return entry.second.kind == ConnectionKind::bulk && entry.second.control == attach.session;
     });
     if (!known) {
-        begin_close(peer, {ErrorKind::refused, "unknown_session", "no live session of this identity has that number"}, now);
+        begin_close(peer, {ErrorKind::refused, "unknown_session", "no live session of this identity has that number"},
+                    now);
     } else if (static_cast<std::size_t>(siblings) >= limits_.bulk_per_session) {
         begin_close(peer, {ErrorKind::overloaded, "too_many_connections", "this session has enough connections"}, now);
     } else {

@@ -54,8 +54,8 @@ std::uint64_t bytes_received(int descriptor) {
 }  // namespace
 
 Result<std::unique_ptr<Listener>> Listener::open(SocketContext& context, const Address& address) {
-    auto listener = std::make_unique<Listener>(
-        MonitoredSocket(context, ZMQ_ROUTER, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED));
+    auto listener =
+        std::make_unique<Listener>(MonitoredSocket(context, ZMQ_ROUTER, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED));
     TRY(listener->bind(address));
     return listener;
 }
@@ -72,8 +72,9 @@ Status Listener::bind(const Address& address) {
         failed = zmq_bind(socket_.socket(), endpoint("0.0.0.0").c_str());
     }
     if (failed != 0 && errno == EADDRINUSE) {
-        return fail(ErrorKind::io, "port_in_use", "another program listens on " + address.text() +
-                    ": stop it or choose another port with --listen HOST:PORT");
+        return fail(ErrorKind::io, "port_in_use",
+                    "another program listens on " + address.text() +
+                        ": stop it or choose another port with --listen HOST:PORT");
     }
     if (failed != 0) {
         return fail(ErrorKind::io, "cannot_listen", "cannot listen on " + address.text() + ": " + zmq_strerror(errno));
@@ -87,6 +88,7 @@ Status Listener::bind(const Address& address) {
     return {};
 }
 
+/// Bounded and before each frame: who came and who went is known before what they say is read.
 void Listener::follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now) {
     for (int i = 0; i < max_happenings; ++i) {
         const auto happening = socket_.next_happening();
@@ -112,6 +114,7 @@ void Listener::accepted(LinkCore& core, ConnectionId connection, int descriptor,
     }
 }
 
+/// The core hears of it once; a connection that the core has expelled already is unknown to it by then.
 void Listener::disconnected(LinkCore& core, int descriptor) {
     const auto found = by_descriptor_.find(descriptor);
     if (found == by_descriptor_.end()) {
@@ -137,6 +140,7 @@ void Listener::bury(const std::string& routing) {
     }
 }
 
+/// A frame belongs to a connection only when routing id and descriptor agree: either alone may be of the past.
 Listener::Stranger* Listener::whose(const std::string& routing, int descriptor) {
     const auto found = by_descriptor_.find(descriptor);
     if (found == by_descriptor_.end() || dead_.contains(routing)) {
@@ -170,7 +174,8 @@ bool Listener::read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Inst
         const auto size = zmq_msg_size(&frame);
         if (auto* stranger = whose(id, zmq_msg_get(&frame, ZMQ_SRCFD)); stranger && !stranger->expelled) {
             stranger->taken += size;
-            core.receive(stranger->connection, {static_cast<const std::byte*>(zmq_msg_data(&frame)), size}, now, unix_s);
+            core.receive(stranger->connection, {static_cast<const std::byte*>(zmq_msg_data(&frame)), size}, now,
+                         unix_s);
         }
         taken += size;
         zmq_msg_close(&frame);
@@ -197,6 +202,8 @@ LinkPort::Sent Listener::send(ConnectionId connection, Bytes& frame) {
     return stranger.expelled ? LinkPort::Sent::gone : send_frame(socket_.socket(), &stranger.routing, frame);
 }
 
+// shutdown, never close: the descriptor is libzmq's, which sees the end and closes it (0.05 ms, even when the peer
+// does not read).
 void Listener::expel(ConnectionId connection) {
     const auto descriptor = by_connection_.find(connection);
     if (descriptor == by_connection_.end()) {
@@ -210,6 +217,8 @@ void Listener::expel(ConnectionId connection) {
     stranger.expelled = true;
 }
 
+// libzmq counts messages against its high-water mark, and a multipart message that never ends is none: the kernel's
+// own count of received bytes is the only place where such a flood shows.
 void Listener::expel_hoarders(LinkCore& core, Instant now) {
     if (now < next_hoarder_check_) {
         return;

@@ -51,6 +51,7 @@ Result<std::uint64_t> File::size() const {
     return static_cast<std::uint64_t>(status.st_size);
 }
 
+// pread, so that several transfers can share a cursor-free descriptor and a short read is told from an end.
 Result<Bytes> File::read(std::uint64_t offset, std::size_t size) const {
     Bytes bytes(size);
     std::size_t done = 0;
@@ -74,6 +75,7 @@ std::filesystem::path PartFile::path_of(const std::filesystem::path& destination
     return destination.parent_path() / (digest.hex() + ".part");
 }
 
+// 0600: a part of a model is as private as the model.
 Result<PartFile> PartFile::open(const std::filesystem::path& destination, const Digest& digest, std::uint64_t total) {
     auto path = path_of(destination, digest);
     File file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
@@ -99,6 +101,7 @@ Status PartFile::read_held(const std::function<void(ByteView)>& take) const {
     return {};
 }
 
+// What is written counts even when the rest fails (a full disk): the next attempt starts there.
 Status PartFile::append(ByteView bytes) {
     while (!bytes.empty()) {
         const auto count = pwrite(file_.descriptor(), bytes.data(), bytes.size(), static_cast<off_t>(held_));

@@ -46,7 +46,9 @@ int bio_read(BIO* bio, char* data, int size) {
     return static_cast<int>(count);
 }
 
-long bio_control(BIO*, int command, long, void*) { return command == BIO_CTRL_FLUSH ? 1 : 0; }
+long bio_control(BIO*, int command, long, void*) {
+    return command == BIO_CTRL_FLUSH ? 1 : 0;
+}
 
 const BIO_METHOD* buffer_bio() {
     static const BIO_METHOD* const method = [] {
@@ -77,8 +79,8 @@ Error error_of_alert(int alert) {
         case SSL_AD_PROTOCOL_VERSION:
             return refused("tls_version", "the peer does not speak TLS 1.3");
         default:
-            return refused("peer_refused", std::string("the peer ended the session: ") +
-                                               SSL_alert_desc_string_long(alert));
+            return refused("peer_refused",
+                           std::string("the peer ended the session: ") + SSL_alert_desc_string_long(alert));
     }
 }
 
@@ -100,7 +102,8 @@ Error error_of_reason(int reason) {
             return refused("no_shared_cipher", "the peer does not offer AES-256-GCM");
         default: {
             const char* words = ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason));
-            return {ErrorKind::corrupt, "bad_record", std::string("the TLS stream is broken: ") + (words ? words : "?")};
+            return {ErrorKind::corrupt, "bad_record",
+                    std::string("the TLS stream is broken: ") + (words ? words : "?")};
         }
     }
 }
@@ -115,9 +118,9 @@ struct SecureChannel::State {
     std::optional<Error> failure;
     bool open = false;
     ChannelProtocol protocol = ChannelProtocol::session;
-    std::uint64_t received = 0;       // until open; all of an enrolment
+    std::uint64_t received = 0;        // until open; all of an enrolment
     std::uint64_t records_sealed = 0;  // under the present key
-    Bytes partial;                    // length and body of the message that is arriving
+    Bytes partial;                     // length and body of the message that is arriving
 
     Status fail_with(Error error) {
         failure = std::move(error);
@@ -137,6 +140,7 @@ struct SecureChannel::State {
         return {};
     }
 
+    /// A handshake is bounded, and so is an enrolment's whole life.
     Status check_amount(std::size_t more) {
         const bool join = open && protocol == ChannelProtocol::join;
         if (open && !join) {
@@ -164,6 +168,7 @@ struct SecureChannel::State {
         return fail_with(session.refusal ? *session.refusal : error_of_reason(reason));
     }
 
+    /// One step of the handshake with what has come; open when it is through and the protocol is ours.
     Status handshake() {
         ERR_clear_error();
         if (const int result = SSL_do_handshake(ssl.get()); result != 1) {
@@ -181,6 +186,7 @@ struct SecureChannel::State {
         return {};
     }
 
+    /// Opens record by record into the cache-hot buffer; what remains incomplete waits in `partial`.
     Status read_messages(std::vector<Bytes>& messages) {
         std::array<std::byte, record_bytes> record;  // stays in the first-level cache
         for (;;) {
@@ -232,6 +238,7 @@ struct SecureChannel::State {
         records_sealed += (bytes.size() + record_bytes - 1) / record_bytes;
         return {};
     }
+    /// Our own sending key; the peer renews its own.
     void renew_key_in_time() {
         if (records_sealed >= context->options.records_per_key) {
             SSL_key_update(ssl.get(), SSL_KEY_UPDATE_NOT_REQUESTED);  // goes out with the next record
@@ -288,7 +295,8 @@ Status SecureChannel::send(ByteView message, Bytes& out) {
         return fail(*state.failure);
     }
     if (message.empty() || message.size() > max_message_bytes) {
-        return fail(ErrorKind::invalid, "message_too_long", "a message of " + std::to_string(message.size()) + " bytes");
+        return fail(ErrorKind::invalid, "message_too_long",
+                    "a message of " + std::to_string(message.size()) + " bytes");
     }
     state.buffers = {{}, &out};
     out.reserve(out.size() + message.size() + (message.size() / record_bytes + 2) * 22 + 64);
@@ -313,8 +321,14 @@ void SecureChannel::finish(Bytes& out) {
     }
 }
 
-bool SecureChannel::is_open() const { return state_->open && !state_->failure; }
-ChannelProtocol SecureChannel::protocol() const { return state_->protocol; }
-const std::optional<PeerIdentity>& SecureChannel::peer() const { return state_->session.peer; }
+bool SecureChannel::is_open() const {
+    return state_->open && !state_->failure;
+}
+ChannelProtocol SecureChannel::protocol() const {
+    return state_->protocol;
+}
+const std::optional<PeerIdentity>& SecureChannel::peer() const {
+    return state_->session.peer;
+}
 
 }  // namespace causeway

@@ -67,7 +67,8 @@ public:
 
     /// Takes in all of `sealed`; appends what must be sent to `out` and whole messages to `messages`.
     ///
-    /// errors  refused: a certificate's code (verify_certificate), not_tls, tls_version, wrong_protocol, no_certificate;
+    /// errors  refused: a certificate's code (verify_certificate), not_tls, tls_version, wrong_protocol,
+    ///         no_certificate, no_shared_cipher;
     ///         corrupt: bad_record, message_too_long; overloaded: handshake_too_long; disconnected: closed by the peer
     /// cost    reads and writes each byte once, plus one copy into the message
     Status receive(ByteView sealed, Bytes& out, std::vector<Bytes>& messages);

@@ -72,7 +72,9 @@ MonitoredSocket::~MonitoredSocket() {
     }
 }
 
-void MonitoredSocket::set(int option, int value) { zmq_setsockopt(socket_, option, &value, sizeof(value)); }
+void MonitoredSocket::set(int option, int value) {
+    zmq_setsockopt(socket_, option, &value, sizeof(value));
+}
 
 std::optional<MonitoredSocket::Happening> MonitoredSocket::next_happening() {
     // Two frames: u16 event and i32 value, then the endpoint.

@@ -9,11 +9,17 @@ namespace causeway {
 namespace {
 
 // Wire form of the two protocol names: a length byte, then the name.
-constexpr std::string_view session_alpn = "\x0a" "causeway/1";
-constexpr std::string_view join_alpn = "\x0f" "causeway-join/1";
+constexpr std::string_view session_alpn =
+    "\x0a"
+    "causeway/1";
+constexpr std::string_view join_alpn =
+    "\x0f"
+    "causeway-join/1";
 constexpr long max_chain_bytes = 8 * 1024;  // two certificates of about 500 bytes
 
-const unsigned char* raw(std::string_view text) { return reinterpret_cast<const unsigned char*>(text.data()); }
+const unsigned char* raw(std::string_view text) {
+    return reinterpret_cast<const unsigned char*>(text.data());
+}
 
 bool offers(const unsigned char* in, unsigned size, std::string_view wanted) {
     unsigned char* out = nullptr;
@@ -23,8 +29,8 @@ bool offers(const unsigned char* in, unsigned size, std::string_view wanted) {
 }
 
 /// Chooses the protocol. Only an enrolment is served without a client certificate: it is asked for after this point.
-int select_protocol(SSL* ssl, const unsigned char** out, unsigned char* length, const unsigned char* in,
-                    unsigned size, void*) {
+int select_protocol(SSL* ssl, const unsigned char** out, unsigned char* length, const unsigned char* in, unsigned size,
+                    void*) {
     const bool session = offers(in, size, session_alpn);
     if (!session && !offers(in, size, join_alpn)) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
@@ -99,16 +105,17 @@ Status use_credentials(SSL_CTX* ssl, const Credentials& credentials) {
     const auto* at = data(credentials.authority_certificate);
     // The authority goes along, so that a joining node can compare it with its token.
     X509* authority = d2i_X509(nullptr, &at, size(credentials.authority_certificate));
-    const bool usable =
-        authority && SSL_CTX_use_certificate_ASN1(ssl, static_cast<int>(size(credentials.certificate)),
-                                                  data(credentials.certificate)) == 1 &&
-        SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, ssl, data(credentials.key.private_key),
-                                    size(credentials.key.private_key)) == 1 &&
-        SSL_CTX_check_private_key(ssl) == 1 && SSL_CTX_add1_chain_cert(ssl, authority) == 1;
+    const bool usable = authority &&
+                        SSL_CTX_use_certificate_ASN1(ssl, static_cast<int>(size(credentials.certificate)),
+                                                     data(credentials.certificate)) == 1 &&
+                        SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, ssl, data(credentials.key.private_key),
+                                                    size(credentials.key.private_key)) == 1 &&
+                        SSL_CTX_check_private_key(ssl) == 1 && SSL_CTX_add1_chain_cert(ssl, authority) == 1;
     X509_free(authority);
     if (!usable) {
         ERR_clear_error();
-        return fail(ErrorKind::corrupt, "bad_credentials", "this node's key and certificate cannot be used: join again");
+        return fail(ErrorKind::corrupt, "bad_credentials",
+                    "this node's key and certificate cannot be used: join again");
     }
     return {};
 }
@@ -141,7 +148,9 @@ std::shared_ptr<ChannelContext::State> new_state(const SSL_METHOD* method, Trust
 
 }  // namespace
 
-TlsSession& session_of(SSL* ssl) { return *static_cast<TlsSession*>(SSL_get_app_data(ssl)); }
+TlsSession& session_of(SSL* ssl) {
+    return *static_cast<TlsSession*>(SSL_get_app_data(ssl));
+}
 
 Result<ChannelContext> ChannelContext::accepting(const Credentials& credentials, ChannelOptions options) {
     auto state = new_state(TLS_server_method(), credentials.authority_certificate);

@@ -21,8 +21,11 @@ tl::unexpected<Error> truncated() {
     return fail(ErrorKind::invalid, "truncated_token", "the token's end is missing: copy it again, whole");
 }
 
-ByteView checksum(const Digest& digest) { return ByteView(digest.bytes).first(checksum_bytes); }
+ByteView checksum(const Digest& digest) {
+    return ByteView(digest.bytes).first(checksum_bytes);
+}
 
+/// The fields in their order; a token that ends early or late inside a right checksum was made by a broken program.
 Result<JoinToken> read_fields(ByteReader reader) {
     JoinToken token;
     TRY_ASSIGN(const auto count, reader.get<std::uint8_t>());
@@ -47,6 +50,7 @@ Result<JoinToken> read_fields(ByteReader reader) {
     return token;
 }
 
+/// What a person could use: addresses that can be connected to, names that can be certified, no coordinator.
 bool is_sensible(const JoinToken& token) {
     const auto connectable = [](const Address& address) {
         const auto again = parse_address(address.text());
@@ -59,6 +63,7 @@ bool is_sensible(const JoinToken& token) {
 
 }  // namespace
 
+// The length stands before the body, so that a missing end is told from a changed middle without the checksum.
 std::string format_token(const JoinToken& token) {
     ASSERT(token.secret.size() == token_secret_bytes);
     ByteWriter fields;
@@ -89,7 +94,8 @@ Result<JoinToken> parse_token(std::string_view text) {
         return beginning ? truncated()
                          : fail(ErrorKind::invalid, "not_a_token",
                                 "this is not a join token: `causeway token new --name NAME` prints one, "
-                                "beginning with " + std::string(prefix));
+                                "beginning with " +
+                                    std::string(prefix));
     }
     const auto encoded = text.substr(prefix.size());
     auto bytes = from_base64url(encoded);

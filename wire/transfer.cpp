@@ -6,7 +6,7 @@
 namespace causeway {
 namespace {
 
-constexpr double rate_weight = 0.3;     // of the newest measurement
+constexpr double rate_weight = 0.3;  // of the newest measurement
 constexpr std::uint32_t credit_pair = 2;
 
 }  // namespace
@@ -14,8 +14,13 @@ constexpr std::uint32_t credit_pair = 2;
 // ---------------------------------------------------------------- sender
 
 TransferSender::TransferSender(const Pull& pull, std::uint64_t total, Instant now)
-    : transfer_(pull.transfer), total_(total), position_(pull.offset), credits_(pull.credits), window_(pull.credits),
-      progress_at_(now), rate_since_(now) {}
+    : transfer_(pull.transfer),
+      total_(total),
+      position_(pull.offset),
+      credits_(pull.credits),
+      window_(pull.credits),
+      progress_at_(now),
+      rate_since_(now) {}
 
 Result<TransferSender> TransferSender::start(const Pull& pull, std::uint64_t total, Instant now) {
     if (pull.offset > total) {
@@ -27,6 +32,7 @@ Result<TransferSender> TransferSender::start(const Pull& pull, std::uint64_t tot
     return TransferSender(pull, total, now);
 }
 
+// A credit is used when the piece is handed out: what is read from disk is what will be sent.
 std::optional<TransferSender::Piece> TransferSender::next() {
     if (credits_ == 0 || all_sent()) {
         return std::nullopt;
@@ -67,14 +73,16 @@ TransferReceiver::TransferReceiver(std::uint64_t transfer, const Digest& digest,
     ASSERT(held <= total);  // the caller has cut what it holds to the declared size
 }
 
+// Order is strict because TLS delivers in order: anything else is a broken or hostile sender, not the network.
 Status TransferReceiver::accept(const Chunk& chunk, Instant now) {
     if (chunk.total != total_) {
-        return fail(ErrorKind::corrupt, "wrong_size", "the sender's blob has " + std::to_string(chunk.total) +
-                    " bytes, " + std::to_string(total_) + " were declared");
+        return fail(ErrorKind::corrupt, "wrong_size",
+                    "the sender's blob has " + std::to_string(chunk.total) + " bytes, " + std::to_string(total_) +
+                        " were declared");
     }
     if (chunk.offset != position_) {
-        return fail(ErrorKind::corrupt, "out_of_order", "a chunk at " + std::to_string(chunk.offset) + " where " +
-                    std::to_string(position_) + " was due");
+        return fail(ErrorKind::corrupt, "out_of_order",
+                    "a chunk at " + std::to_string(chunk.offset) + " where " + std::to_string(position_) + " was due");
     }
     if (chunk.payload.empty() || chunk.payload.size() > total_ - position_ || chunk.payload.size() > max_chunk_bytes) {
         return fail(ErrorKind::corrupt, "wrong_size", "a chunk of " + std::to_string(chunk.payload.size()) + " bytes");
@@ -95,8 +103,8 @@ std::optional<Credit> TransferReceiver::written() {
 Status TransferReceiver::verify() {
     ASSERT(complete());
     if (hasher_.finish() != digest_) {
-        return fail(ErrorKind::corrupt, "digest_mismatch", "what arrived is not " + digest_.short_hex() +
-                    "...: it is fetched again from the start");
+        return fail(ErrorKind::corrupt, "digest_mismatch",
+                    "what arrived is not " + digest_.short_hex() + "...: it is fetched again from the start");
     }
     return {};
 }

@@ -63,7 +63,8 @@ private:
 class TransferReceiver {
 public:
     /// `held` bytes are here already; feed them to hash_held before the first chunk.
-    TransferReceiver(std::uint64_t transfer, const Digest& digest, std::uint64_t total, std::uint64_t held, Instant now);
+    TransferReceiver(std::uint64_t transfer, const Digest& digest, std::uint64_t total, std::uint64_t held,
+                     Instant now);
 
     void hash_held(ByteView bytes) { hasher_.update(bytes); }
     /// Asks for the rest, at first and again on a new connection.

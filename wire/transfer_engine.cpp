@@ -10,8 +10,8 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t command_limit = 65'536;
-constexpr Duration turn = std::chrono::milliseconds(100);          // of the clock-driven checks
-constexpr Duration first_retry = std::chrono::milliseconds(200);   // of a lost bulk connection
+constexpr Duration turn = std::chrono::milliseconds(100);         // of the clock-driven checks
+constexpr Duration first_retry = std::chrono::milliseconds(200);  // of a lost bulk connection
 constexpr Duration longest_retry = std::chrono::seconds(5);
 
 struct AttachCommand {
@@ -68,9 +68,12 @@ struct TransferEngine::State {
 
     // ---- attachments
     void dial(ConnectionId control, Attachment& attachment) {
-        attachment.connection = link.connect({.to = attachment.coordinator, .kind = ConnectionKind::bulk,
-                                              .control = control, .session = attachment.session});
+        attachment.connection = link.connect({.to = attachment.coordinator,
+                                              .kind = ConnectionKind::bulk,
+                                              .control = control,
+                                              .session = attachment.session});
     }
+    /// Tried again ever more slowly while the session lives; the owner's detach ends it.
     void redial(ConnectionId lost, Instant now) {
         for (auto& [control, attachment] : attachments) {
             if (attachment.connection == lost) {
@@ -102,6 +105,7 @@ struct TransferEngine::State {
             fetches.add(fetching->control, std::move(fetching->fetch), std::move(fetching->done), now);
         }
     }
+    /// Events of one connection come in order; PeerOpened is the first and PeerClosed the last.
     void handle(LinkEvent&& event, Instant now) {
         if (auto* opened = std::get_if<PeerOpened>(&event)) {
             serving.opened(opened->connection, opened->peer.value_or(PeerIdentity{}));
@@ -144,6 +148,7 @@ struct TransferEngine::State {
         }
     }
 
+    /// One event, then all commands, then the clock: an event wait is ended by a command (see put).
     void run() {
         while (!stopping.load(std::memory_order_relaxed)) {
             auto event = events->pop_for(turn);
@@ -180,7 +185,9 @@ TransferEngine::~TransferEngine() {
 void TransferEngine::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
     state_->put(AttachCommand{control, std::move(coordinator), session});
 }
-void TransferEngine::detach(ConnectionId control) { state_->put(DetachCommand{control}); }
+void TransferEngine::detach(ConnectionId control) {
+    state_->put(DetachCommand{control});
+}
 void TransferEngine::fetch(ConnectionId control, Fetch fetch, FetchDone done) {
     state_->put(FetchCommand{control, std::move(fetch), std::move(done)});
 }

@@ -35,7 +35,7 @@ using FetchDone = std::function<void(Result<std::filesystem::path>)>;
 struct TransferLimits {
     std::size_t fetches = 8;                 // at once; others wait their turn
     std::size_t waiting_fetches = 65'536;
-    std::size_t served_per_connection = 4;
+    std::size_t served_per_connection = 8;  // as many as the other side fetches at once
     std::size_t served = 512;                // each holds a descriptor
     std::uint64_t largest = std::uint64_t{64} << 30;
 };

@@ -33,6 +33,7 @@ bool FetchTable::is_part_in_use(const Fetch& fetch) const {
     });
 }
 
+/// First come, first served, as far as the limit of fetches and the parts allow.
 void FetchTable::begin_waiting(Instant now) {
     for (auto at = waiting_.begin(); at != waiting_.end() && active_.size() < limits_.fetches;) {
         if (is_part_in_use(at->fetch)) {
@@ -81,6 +82,7 @@ void FetchTable::request(Active& active) {
     }
 }
 
+/// A new bulk connection of a session: what lost its connection, or never had one, goes on here.
 void FetchTable::opened(ConnectionId connection, ConnectionId control, Instant now) {
     control_of_[connection] = control;
     for (auto& [transfer, active] : active_) {
@@ -103,16 +105,19 @@ void FetchTable::closed(ConnectionId connection, Instant now) {
     }
 }
 
+/// The transfer, if it runs on this very connection: numbers are only unique per connection.
 FetchTable::Active* FetchTable::find(ConnectionId connection, std::uint64_t transfer) {
     const auto found = active_.find(transfer);
     return found != active_.end() && found->second.connection == connection ? &found->second : nullptr;
 }
 
+/// Judge, write, give credit back: in this order, so that a credit means written bytes.
 void FetchTable::chunk(ConnectionId connection, const Chunk& chunk, Instant now) {
     auto* active = find(connection, chunk.transfer);
     if (!active) {
         if (++unasked_[connection] > max_unasked) {
-            sink_.close(connection, {ErrorKind::invalid, "unasked_chunk", "chunks of a transfer that nobody asked for"});
+            sink_.close(connection,
+                        {ErrorKind::invalid, "unasked_chunk", "chunks of a transfer that nobody asked for"});
         }
         return;
     }
@@ -130,6 +135,7 @@ void FetchTable::chunk(ConnectionId connection, const Chunk& chunk, Instant now)
     begin_waiting(now);
 }
 
+/// All is here. The sender hears the verdict; the owner gets a file that survives a power cut, or the reason.
 void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
     const auto verdict = active.receiver->verify();
     if (active.connection != 0) {
@@ -151,6 +157,7 @@ void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
     begin_waiting(now);
 }
 
+/// The entry goes before the callback: a callback may ask for the same digest again.
 void FetchTable::finish(std::uint64_t transfer, Result<std::filesystem::path> result) {
     const auto found = active_.find(transfer);
     const auto done = std::move(found->second.done);
@@ -191,6 +198,7 @@ void FetchTable::detach(ConnectionId control, Instant now) {
     begin_waiting(now);
 }
 
+/// Progress is the rule, not time: only a transfer that stood still for half a minute ends.
 void FetchTable::tick(Instant now) {
     std::vector<std::uint64_t> stalled;
     for (const auto& [transfer, active] : active_) {

@@ -9,6 +9,7 @@ constexpr std::uint32_t max_unsent = 3;
 
 }  // namespace
 
+/// Over all connections: each has an open descriptor.
 std::size_t ServingTable::served() const {
     std::size_t count = 0;
     for (const auto& entry : readers_) {
@@ -17,12 +18,14 @@ std::size_t ServingTable::served() const {
     return count;
 }
 
+/// Codes that a fetcher can act on go as they are; the rest is this machine's business.
 void ServingTable::refuse(ConnectionId connection, std::uint64_t transfer, const Error& error) {
-    const bool own_code = error.kind == ErrorKind::not_found || error.kind == ErrorKind::refused ||
-                          error.kind == ErrorKind::overloaded;
+    const bool own_code =
+        error.kind == ErrorKind::not_found || error.kind == ErrorKind::refused || error.kind == ErrorKind::overloaded;
     sink_.send(connection, TransferEnd{transfer, own_code ? std::string(to_string(error.kind)) : "io", error.message});
 }
 
+/// Limits before the source: a flood of pulls costs no look-ups.
 Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const Pull& pull, Instant now) const {
     if (reader.servings.contains(pull.transfer)) {
         return fail(ErrorKind::refused, "refused", "this transfer is running already");
@@ -114,6 +117,8 @@ bool ServingTable::send_piece(ConnectionId connection, Reader& reader, Serving& 
     return !serving.sender.all_sent();
 }
 
+/// One piece of each transfer in turn, until enough is unsealed or all wait for credits: a small model is not stuck
+/// behind a large one.
 void ServingTable::pump(ConnectionId connection, Reader& reader) {
     bool moved = true;
     while (moved && reader.unsent < max_unsent) {
@@ -127,6 +132,7 @@ void ServingTable::pump(ConnectionId connection, Reader& reader) {
     }
 }
 
+/// A reader that took nothing for half a minute gives its descriptor back; its next pull resumes.
 void ServingTable::tick(Instant now) {
     for (auto& [connection, reader] : readers_) {
         for (auto at = reader.servings.begin(); at != reader.servings.end();) {

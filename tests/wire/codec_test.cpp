@@ -44,9 +44,9 @@ TEST_CASE("values without a meaning and lists over their limit are refused", "[w
         ErrorNotice{static_cast<ErrorKind>(77), "x", "y"},
         ErrorNotice{ErrorKind::io, std::string(257, 'a'), ""},
         Bye{std::string(5000, 'a')},
-        Bye{"\xc3\x28"},          // not UTF-8
-        Bye{"\xed\xa0\x80"},      // a surrogate
-        Bye{"\xc0\xaf"},          // an overlong form
+        Bye{"\xc3\x28"},      // not UTF-8
+        Bye{"\xed\xa0\x80"},  // a surrogate
+        Bye{"\xc0\xaf"},      // an overlong form
         Hello{.version_min = 3, .version_max = 2},
         Hello{.features = std::vector<std::string>(1025, "f")},
         Hello{.datasets = {DatasetDeclaration{.name = "d", .shape = {-1}}}},

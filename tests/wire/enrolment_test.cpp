@@ -123,7 +123,8 @@ TEST_CASE("a token gives one key one certificate, however often it asks", "[wire
               ->certificate == reply->certificate);
     const auto thief = make_key();
     CHECK(answer_join_request(federation.authority, *make_join_request(token.token, thief), test_now_s, token.store())
-              .error().code == "token_used");
+              .error()
+              .code == "token_used");
 }
 
 TEST_CASE("each wrong request is refused with its own code", "[wire][enrolment]") {

@@ -56,8 +56,8 @@ TEST_CASE("a peer is believed only with our authority's certificate, in its time
     CHECK(judge(other.node(Role::client, "site-a").certificate, {Role::client}, test_now_s) == "unknown_ca");
     CHECK(judge(other.authority.certificate, {Role::client}, test_now_s) == "self_signed");
     CHECK(judge(federation.authority.certificate, {Role::client}, test_now_s) == "bad_identity");
-    const auto stranger = issue_certificate(federation.authority, node.key.public_key,
-                                            {"elsewhere", Role::client, "site-a"}, test_now_s);
+    const auto stranger =
+        issue_certificate(federation.authority, node.key.public_key, {"elsewhere", Role::client, "site-a"}, test_now_s);
     CHECK(judge(*stranger, {Role::client}, test_now_s) == "wrong_federation");
     CHECK(judge(as_bytes("junk"), {Role::client}, test_now_s) == "bad_certificate");
 }
@@ -97,9 +97,11 @@ TEST_CASE("only keys on P-256 are certified, and a signature proves possession",
     CHECK_FALSE(verify_signature(make_key().public_key, as_bytes("claim"), *signature));
     CHECK_FALSE(verify_signature(as_bytes("junk"), as_bytes("claim"), *signature));
     CHECK(issue_certificate(federation.authority, as_bytes("junk"), {"clinic", Role::client, "a"}, test_now_s)
-              .error().code == "bad_public_key");
+              .error()
+              .code == "bad_public_key");
     CHECK(issue_certificate(federation.authority, key.public_key, {"clinic", Role::client, "a/b"}, test_now_s)
-              .error().code == "bad_name");
+              .error()
+              .code == "bad_name");
 }
 
 TEST_CASE("credentials survive their files, and a key that others may read is refused", "[wire][identity]") {

@@ -59,7 +59,8 @@ struct Stage {
 
     Node& dial(ConnectionId id, const std::string& name, ConnectionKind kind = ConnectionKind::control,
                std::uint64_t session = 0) {
-        auto node = std::make_unique<Node>(std::nullopt, *ChannelContext::connecting(federation.node(Role::client, name)));
+        auto node =
+            std::make_unique<Node>(std::nullopt, *ChannelContext::connecting(federation.node(Role::client, name)));
         REQUIRE(server.core.accept(id, "192.0.2.1:" + std::to_string(id), now));
         node->core.dial(id, {.to = {"server", 1}, .kind = kind, .session = session}, now, test_now_s);
         return *(clients[id] = std::move(node));

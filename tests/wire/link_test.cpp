@@ -147,8 +147,10 @@ TEST_CASE("a bulk connection needs the live session of the same identity", "[wir
     const auto session = open_session(*client, world.server);
     open_session(*thief, world.server);
 
-    const auto bulk = client->link->connect({.to = world.server.address(), .kind = ConnectionKind::bulk,
-                                             .control = session.at_client, .session = session.at_server});
+    const auto bulk = client->link->connect({.to = world.server.address(),
+                                             .kind = ConnectionKind::bulk,
+                                             .control = session.at_client,
+                                             .session = session.at_server});
     const auto opened = TestLink::wait_for<PeerOpened>(*world.server.bulk);
     REQUIRE(opened.has_value());
     CHECK(opened->control == session.at_server);
@@ -206,7 +208,10 @@ struct RawPeer {
         greeting[10] = std::byte{3};
         std::memcpy(&greeting[12], "NULL", 4);
         say(greeting);
-        const std::string_view ready("\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06" "DEALER", 30);
+        const std::string_view ready(
+            "\x04\x1c\x05READY\x0bSocket-Type\x00\x00\x00\x06"
+            "DEALER",
+            30);
         say(as_bytes(ready));
     }
     /// Everything until the other end closes; false when it did not within the deadline.

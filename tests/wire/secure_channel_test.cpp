@@ -40,7 +40,9 @@ struct Pair {
     }
 };
 
-std::string code_of(const Status& status) { return status ? "" : status.error().code; }
+std::string code_of(const Status& status) {
+    return status ? "" : status.error().code;
+}
 
 struct Ends {
     Federation federation;
@@ -180,7 +182,9 @@ struct ForeignClient {
 TEST_CASE("another program, an old TLS, another cipher or no certificate get no session", "[wire][tls]") {
     const Ends ends;
     Bytes answer;
-    const std::string_view session = "\x0a" "causeway/1";
+    const std::string_view session =
+        "\x0a"
+        "causeway/1";
     {
         ForeignClient client;
         client.offer(session);

@@ -28,7 +28,7 @@ Bytes random_bytes(std::size_t size, std::uint64_t seed) {
 struct Wire {
     const Bytes& blob;
     RandomStream& random;
-    std::deque<Chunk> chunks;   // in flight to the receiver
+    std::deque<Chunk> chunks;    // in flight to the receiver
     std::deque<Credit> credits;  // and back
     Instant now{};
     std::uint64_t resent = 0;
@@ -44,8 +44,8 @@ struct Wire {
     void send(TransferSender& sender) {
         while (const auto piece = sender.next()) {
             CHECK(piece->size <= max_chunk_bytes);
-            chunks.push_back({1, piece->offset, blob.size(),
-                              to_bytes(ByteView(blob).subspan(piece->offset, piece->size))});
+            chunks.push_back(
+                {1, piece->offset, blob.size(), to_bytes(ByteView(blob).subspan(piece->offset, piece->size))});
         }
         CHECK(chunks.size() <= transfer_credits);
     }
@@ -143,8 +143,8 @@ TEST_CASE("a chunk takes at most 100 ms of the measured rate, 16 KiB to 1 MiB", 
         }
         return sender.chunk_bytes();
     };
-    CHECK(settled(125e3) == min_chunk_bytes);        // 1 Mbit/s
-    CHECK(settled(125e6) == max_chunk_bytes);        // 1 Gbit/s
+    CHECK(settled(125e3) == min_chunk_bytes);  // 1 Mbit/s
+    CHECK(settled(125e6) == max_chunk_bytes);  // 1 Gbit/s
     CHECK(settled(4e6) >= 300'000);
     CHECK(settled(4e6) <= 400'000);
 }
@@ -215,8 +215,7 @@ TEST_CASE("20 MB are pulled in both directions, verified and durable", "[wire][t
     const auto small = std::make_shared<const Bytes>(random_bytes(1'000'001, 8));
     (*pair.shelf)[sha256(*small)] = small;  // from memory
     const auto up = pair.folder.path / "up";
-    const auto pulled =
-        Pair::fetch(*pair.server_engine, pair.session.at_server, {sha256(*small), small->size(), up});
+    const auto pulled = Pair::fetch(*pair.server_engine, pair.session.at_server, {sha256(*small), small->size(), up});
     REQUIRE(pulled.has_value());
     CHECK(*read_file(up, 1 << 30) == *small);
     CHECK(pair.server.link->traffic().sent > 20'000'000);
@@ -242,9 +241,7 @@ TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
         REQUIRE(results[i].wait_for(std::chrono::seconds(20)) == std::future_status::ready);
-        const auto result = results[i].get();
-        // Four are served per connection at a time: the rest may be told to come again.
-        CHECK((result.has_value() || result.error().code == "overloaded"));
+        CHECK(results[i].get().has_value());
     }
 }
 
@@ -257,8 +254,8 @@ TEST_CASE("what a fetch can meet: nothing there, another size, a wrong digest, n
     (*pair.shelf)[digest] = blob;
     (*pair.shelf)[lie] = blob;
     const auto code = [&](const Digest& wanted, std::uint64_t bytes) {
-        const auto result = Pair::fetch(*pair.client_engine, pair.session.at_client,
-                                        {wanted, bytes, pair.folder.path / "x"});
+        const auto result =
+            Pair::fetch(*pair.client_engine, pair.session.at_client, {wanted, bytes, pair.folder.path / "x"});
         return result ? "" : result.error().code;
     };
     CHECK(code(sha256("unknown"), 10) == "not_found");
