@@ -131,6 +131,17 @@ TEST_CASE("an update that was being pulled when its member fell silent counts on
     CHECK(sent<Counted>(effects, 3)->lease.attempt == 2);
 }
 
+TEST_CASE("an answer about an update that is not being pulled changes nothing", "[round]") {
+    auto round = opened(plan({"a", "b"}));
+    CoordinatorEffects effects;
+    round.on_absorbed(1s, absorbed("a", "ua"), effects);
+    round.on_absorbed(1s, absorbed("stranger", "ua"), effects);
+    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_absorbed(1s, absorbed("a", "another"), effects);
+    CHECK(round.participants().empty());
+    CHECK(effects.send.empty());
+}
+
 TEST_CASE("a broken transfer is asked for again, and given up after some tries", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;

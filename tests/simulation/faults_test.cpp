@@ -16,6 +16,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Duration fault_time = 40s;
+// An update takes 1.3 s on it, as long as training: failures meet transfers too.
+constexpr LinkOptions slow_link{.delay = 20ms, .rate = 300'000};
 
 struct Seeds {
     std::uint64_t first = 0;
@@ -85,7 +87,7 @@ TEST_CASE("failures that nobody is dropped for do not change the model", "[fault
     const auto range = seeds(50);
     for (auto seed = range.first; seed < range.first + range.count; ++seed) {
         INFO(repeat(seed));
-        ScriptedWorld scripted(3);
+        ScriptedWorld scripted(3, Transcript::Keep::nothing, slow_link);
         give_random_training_times(scripted, seed);
         scripted.submit(file);
         RandomStream random({.seed = seed, .purpose = "faults"});
@@ -105,7 +107,7 @@ TEST_CASE("whatever fails, every experiment ends and no rule is broken", "[fault
     const auto range = seeds(50);
     for (auto seed = range.first; seed < range.first + range.count; ++seed) {
         INFO(repeat(seed));
-        ScriptedWorld scripted(4);
+        ScriptedWorld scripted(4, Transcript::Keep::nothing, slow_link);
         give_random_training_times(scripted, seed);
         RandomStream random({.seed = seed, .purpose = "faults"});
         const char* syncs[] = {"quorum = 1\nrejoin = \"3s\"\nstraggler_deadline = \"5s\"",
