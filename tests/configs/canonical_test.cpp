@@ -19,6 +19,12 @@ struct RandomValues {
     RandomStream& random;
 
     void set(std::string& value) const {
+        if (field.path == "data.label") {  // a column may be called anything
+            value = "x";
+            for (auto left = random.below(12); left > 0; --left) {
+                value += static_cast<char>(' ' + random.below(95));
+            }
+        }
         if (!field.choices.empty()) {
             value = field.choices[random.below(field.choices.size())];
             if (field.path == "regime.preset") {
