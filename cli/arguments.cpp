@@ -102,8 +102,9 @@ void add_daemons(Parser& parser) {
     app->add_option("token", join->token, "from `causeway token new`; `-` reads it from stdin; later starts need none");
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
     app->add_option("--device", join->device, "auto or cpu")->capture_default_str()->check(CLI::IsMember({"auto", "cpu"}));
-    app->add_option("--threads", join->threads, "trainer threads, instead of what the experiment says")
-        ->check(CLI::Range(1, 1024));
+    app->add_option("--threads", join->threads, "threads of the trainer; bits may depend on it")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 256));
     add_data(app, join->data);
 }
 

@@ -46,7 +46,7 @@ struct JoinOptions {
     std::string state;
     std::vector<std::string> data;
     std::string device = "auto";
-    std::uint32_t threads = 0;  // 0: as the experiment asks
+    std::uint32_t threads = 1;
 };
 int run_join(const JoinOptions& options, Output output);
 

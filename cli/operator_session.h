@@ -37,6 +37,7 @@ private:
     std::unique_ptr<Link> link_;
     std::shared_ptr<LinkEvents> control_;
     std::shared_ptr<LinkEvents> bulk_;
+    Address address_;
     ConnectionId connection_ = 0;
     std::uint64_t session_ = 0;
     std::uint64_t last_request_ = 0;

@@ -1,3 +1,5 @@
+// The order of use lives in the files' names, so a restart knows it without a clock, an index or a flush: using a
+// model renames it. Errors of clean-up are ignored on purpose: a file that stays is met again, and only costs room.
 #include "client/cache.h"
 
 #include <algorithm>
@@ -82,11 +84,30 @@ Result<Bytes> ModelCache::read(const Digest& digest) {
     return bytes;
 }
 
+// The same path as a download of one chunk: one way into the cache that verifies.
 Status ModelCache::put(const Digest& digest, ByteView bytes) {
     std::error_code ignored;
     fs::remove(part_path(digest), ignored);
     TRY(append(digest, 0, bytes));
     return finish(digest);
+}
+
+Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
+    std::error_code error;
+    const auto size = fs::file_size(file, error);
+    if (error) {
+        return fail(ErrorKind::not_found, "no_such_file", file.string() + ": " + error.message());
+    }
+    if (const auto old = models_.find(digest); old != models_.end()) {
+        fs::remove(path_of(digest, old->second.use), error);
+    }
+    fs::rename(file, path_of(digest, ++last_use_), error);
+    if (error) {
+        return fail(ErrorKind::io, "io", file.string() + ": cannot rename: " + error.message());
+    }
+    models_[digest] = {last_use_, size};
+    evict(digest);
+    return {};
 }
 
 std::uint64_t ModelCache::part_size(const Digest& digest) const {
@@ -98,8 +119,8 @@ std::uint64_t ModelCache::part_size(const Digest& digest) const {
 Status ModelCache::append(const Digest& digest, std::uint64_t offset, ByteView chunk) {
     if (offset != part_size(digest)) {
         return fail(ErrorKind::invalid, "wrong_offset",
-                    "a chunk for " + digest.short_hex() + " begins at " + std::to_string(offset) + ", the part ends at " +
-                        std::to_string(part_size(digest)));
+                    "a chunk for " + digest.short_hex() + " begins at " + std::to_string(offset) +
+                        ", the part ends at " + std::to_string(part_size(digest)));
     }
     if (offset == 0) {
         drop_parts_but(digest);
@@ -139,6 +160,7 @@ std::uint64_t ModelCache::bytes() const {
     return sum;
 }
 
+// A use that cannot be noted costs at most an early eviction.
 void ModelCache::note_use(const Digest& digest, Model& model) {
     std::error_code error;
     fs::rename(path_of(digest, model.use), path_of(digest, last_use_ + 1), error);
@@ -176,6 +198,8 @@ fs::path ModelCache::path_of(const Digest& digest, std::uint64_t use) const {
     return folder_ / (use_text(use) + "-" + digest.hex());
 }
 
-fs::path ModelCache::part_path(const Digest& digest) const { return folder_ / (digest.hex() + ".part"); }
+fs::path ModelCache::part_path(const Digest& digest) const {
+    return folder_ / (digest.hex() + ".part");
+}
 
 }  // namespace causeway::node

@@ -1,6 +1,6 @@
 // Models by digest on a client's disk, so that a model it has seen moves no bytes; and downloads half done.
 //
-//   STATE/cache/<use>-<digest>      a model; <use>: 16 hexadecimal digits that rise at each use: oldest name, oldest use
+//   STATE/cache/<use>-<digest>      a model; <use>: 16 hexadecimal digits that rise at each use, so names sort by age
 //   STATE/cache/<digest>.part       the first bytes of a model; the next chunk is asked for from its size on
 //
 // Nothing here is precious: what is lost or damaged is fetched again, so writes are not flushed but every model is
@@ -32,6 +32,11 @@ public:
     Result<Bytes> read(const Digest& digest);
     /// errors   corrupt `digest_mismatch`
     Status put(const Digest& digest, ByteView bytes);
+
+    /// Takes a file that was fetched and verified: it is renamed into the cache; older models go to make room.
+    ///
+    /// errors   not_found: no such file
+    Status adopt(const Digest& digest, const std::filesystem::path& file);
 
     /// Where to go on with a download: the bytes that are here.
     [[nodiscard]] std::uint64_t part_size(const Digest& digest) const;

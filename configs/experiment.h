@@ -95,7 +95,6 @@ struct Experiment {
         std::uint32_t batch = 32;  // examples; 0: full
         std::uint32_t local_epochs = 1;
         std::string optimizer_state = "reset";  // reset | keep
-        std::uint32_t threads = 1;              // of the trainer, on each node
         bool operator==(const Train&) const = default;
     } train;
 

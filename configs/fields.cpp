@@ -110,8 +110,6 @@ std::vector<Field> train_fields() {
          .choices = {"reset", "keep"}, .check = check_optimizer_state,
          .doc = "What becomes of a client's optimizer state (momentum and the like) when models are synchronised.",
          .example = R"("reset")"},
-        {.path = "train.threads", .access = MEMBER(train.threads), .least = 1, .most = 256, .unit = "threads",
-         .doc = "Threads of the trainer on each node; part of its compute signature.", .example = "1"},
     };
 }
 

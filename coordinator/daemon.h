@@ -2,7 +2,7 @@
 //
 // One loop thread owns the machines and executes their effects under the order contract; a link thread owns sockets and
 // TLS, a transfer thread bulk data, a store thread SQLite, the job runner's threads everything that computes. They
-// exchange owned values through the loop's queue. This file's Daemon is the loop.
+// exchange owned values through the loop's queue. A Daemon is the loop: run() is called on its thread.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,22 @@ public:
     ///
     /// errors   refused `state_in_use`; io `port_in_use`; corrupt, unsupported: of the state folder
     static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
-    virtual ~Daemon() = default;
 
-    [[nodiscard]] virtual std::uint16_t port() const = 0;
-    [[nodiscard]] virtual std::string federation() const = 0;
+    struct Parts;
+    explicit Daemon(std::unique_ptr<Parts> parts);
+    ~Daemon();
+    Daemon(const Daemon&) = delete;
+    Daemon& operator=(const Daemon&) = delete;
+
+    [[nodiscard]] std::uint16_t port() const;
+    [[nodiscard]] const std::string& federation() const;
     /// Serves until stop(). errors: io, corrupt: the store failed for good
-    virtual Status run() = 0;
+    Status run();
     /// threads  thread-safe
-    virtual void stop() = 0;
+    void stop();
+
+private:
+    std::unique_ptr<Parts> parts_;
 };
 
 }  // namespace causeway

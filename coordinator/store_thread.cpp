@@ -3,12 +3,8 @@
 
 #include <algorithm>
 
-#include "common/log.h"
-
 namespace causeway {
 namespace {
-
-constexpr Duration retry_pause = std::chrono::seconds(1);  // as the machines' first retry of a job (limits.h)
 
 bool has_commit(const std::vector<Persist>& persists) {
     return std::ranges::any_of(persists, [](const Persist& p) { return std::holds_alternative<SaveCommit>(p); });
@@ -20,8 +16,7 @@ StoreThread::StoreThread(Store store, StoreThreadOptions options)
     : options_(std::move(options)), store_(std::move(store)), thread_(std::make_unique<WorkThread>()) {}
 
 StoreThread::~StoreThread() {
-    stopping_ = true;
-    pauses_.close();
+    retry_.stop();
     thread_.reset();
 }
 
@@ -34,16 +29,9 @@ void StoreThread::run(std::function<void(Store&)> task) {
 }
 
 void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& persists) {
-    auto stored = store_.execute(persists);
-    for (bool first = true; !stored && stored.error().kind == ErrorKind::io; first = false) {
-        if (first) {
-            log_error("store", stored.error().message + "; trying again until it works");
-        }
-        (void)pauses_.pop_for(retry_pause);
-        if (stopping_) {
-            return;  // the step was never released, so nobody relies on it
-        }
-        stored = store_.execute(persists);
+    const auto stored = retry_.until_done("store", [&] { return store_.execute(persists); });
+    if (!stored && stored.error().code == "stopped") {
+        return;  // the step was never released, so nobody relies on it
     }
     if (!stored) {
         return options_.broken(stored.error());

@@ -4,11 +4,11 @@
 // on it is released meanwhile. Any other failure is final for the process, and said so.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
 
+#include "common/retry.h"
 #include "common/work_thread.h"
 #include "coordinator/store.h"
 
@@ -35,9 +35,8 @@ private:
     void store_step(std::uint64_t step, const std::vector<Persist>& persists);
 
     StoreThreadOptions options_;
-    Store store_;                  // the thread's
-    std::atomic<bool> stopping_{false};
-    BoundedQueue<int> pauses_{1};  // nothing ever comes: waiting on it is a retry's pause, closing it ends the pause
+    Store store_;  // the thread's
+    Retry retry_;
     std::unique_ptr<WorkThread> thread_;
 };
 

@@ -1,0 +1,89 @@
+// `causeway bench`: the registry, the clockwork and the table.
+#include "cli/bench.h"
+
+#include <algorithm>
+#include <fstream>
+
+#include <fmt/format.h>
+
+#include "common/text.h"
+#include "common/time.h"
+
+namespace causeway::cli {
+namespace {
+
+constexpr Bench benches[] = {
+    {"sums", "exact weighted accumulation against a copy of the same bytes", bench_sums},
+    {"training", "training steps of a small network", bench_training},
+    {"commits", "durable commits: snapshot and transaction, with their flushes", bench_commits},
+    {"transfer", "a pull between two processes over TLS on loopback", bench_transfer},
+    {"rounds", "whole rounds of 8 clients, 100,000 parameters, next to no training", bench_rounds},
+};
+
+std::string processor() {
+    std::ifstream file("/proc/cpuinfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("model name")) {
+            return std::string(trim(line.substr(line.find(':') + 1)));
+        }
+    }
+    return "unknown processor";
+}
+
+int run_one(const Bench& bench, const BenchOptions& options, Output output) {
+    const auto rows = bench.run(options);
+    if (!rows) {
+        return output.error(with_context(rows.error(), bench.name));
+    }
+    std::vector<std::vector<std::string>> cells;
+    for (const auto& row : *rows) {
+        output.object(Json::object()
+                          .set("event", "bench")
+                          .set("bench", bench.name)
+                          .set("what", row.what)
+                          .set("value", row.value)
+                          .set("unit", row.unit)
+                          .set("note", row.note));
+        cells.push_back({row.what, fmt::format("{:.4g}", row.value), row.unit, row.note});
+    }
+    output.line(fmt::format("\n{}: {}", styled(bench.name, "1"), bench.about));
+    output.line(table({"what", "median", "unit", "note"}, cells));
+    return exit_done;
+}
+
+}  // namespace
+
+double median_seconds(int repeats, const std::function<void()>& call) {
+    call();
+    std::vector<double> times;
+    for (int i = 0; i < repeats; ++i) {
+        const auto begin = real_now();
+        call();
+        times.push_back(seconds(real_now() - begin));
+    }
+    std::ranges::nth_element(times, times.begin() + repeats / 2);
+    return times[static_cast<std::size_t>(repeats / 2)];
+}
+
+int run_bench(const BenchOptions& options, Output output) {
+    std::vector<std::string> names;
+    for (const auto& bench : benches) {
+        names.emplace_back(bench.name);
+    }
+    if (!options.name.empty() && std::ranges::find(names, options.name) == names.end()) {
+        const auto nearest = nearest_name(options.name, names);
+        return output.error({ErrorKind::invalid, "unknown_bench",
+                             fmt::format("no benchmark \"{}\"{}; there are: {}", options.name,
+                                         nearest ? ", did you mean \"" + *nearest + "\"" : "", join(names, ", "))});
+    }
+    output.line(fmt::format("{}; medians; this machine may be noisy, compare ratios", processor()));
+    int code = exit_done;
+    for (const auto& bench : benches) {
+        if (options.name.empty() || options.name == bench.name) {
+            code = std::max(code, run_one(bench, options, output));
+        }
+    }
+    return code;
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,129 @@
+// Benchmarks of one process: sums, training steps, commits.
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "cli/bench.h"
+#include "common/bytes.h"
+#include "common/file.h"
+#include "common/random.h"
+#include "configs/batches.h"
+#include "coordinator/snapshots.h"
+#include "coordinator/store.h"
+#include "kernels/exact.h"
+#include "model/initialise.h"
+#include "split/flow.h"
+
+namespace causeway::cli {
+namespace {
+
+constexpr std::size_t sum_elements = 4 << 20;  // 16 MiB of f32, far above the caches
+constexpr int repeats = 9;
+
+std::vector<float> random_values(std::size_t count, std::uint64_t layer) {
+    RandomStream random({.seed = 1, .purpose = "bench", .layer = layer});
+    std::vector<float> values(count);
+    for (auto& value : values) {
+        value = static_cast<float>(random.uniform() - 0.5);
+    }
+    return values;
+}
+
+/// GB of f32 input a second.
+BenchRow sum_row(std::size_t updates, double copy_rate) {
+    std::vector<std::vector<float>> values;
+    std::vector<ExactTerm> terms;
+    for (std::size_t k = 0; k < updates; ++k) {
+        values.push_back(random_values(sum_elements, k));
+        terms.push_back({values.back().data(), 17});
+    }
+    std::vector<std::int64_t> high(sum_elements);
+    std::vector<std::int64_t> low(sum_elements);
+    const double time = median_seconds(repeats, [&] { exact_accumulate(high, low, terms); });
+    const double rate = 4e-9 * static_cast<double>(updates * sum_elements) / time;
+    return {fmt::format("{} update{} per pass, 1 thread", updates, updates == 1 ? "" : "s"), rate, "GB/s of f32",
+            fmt::format("{:.2f} of a copy", rate / copy_rate)};
+}
+
+Dataset random_dataset(std::size_t examples, const Shape& shape, std::uint32_t classes) {
+    Dataset dataset;
+    dataset.name = "random";
+    dataset.shape = shape;
+    dataset.classes = classes;
+    dataset.features = random_values(examples * static_cast<std::size_t>(element_count(shape)), 0);
+    for (std::size_t i = 0; i < examples; ++i) {
+        dataset.labels.push_back(static_cast<std::uint32_t>(i % classes));
+    }
+    return dataset;
+}
+
+struct Folder {
+    std::filesystem::path path = std::filesystem::temp_directory_path() /
+                                 ("causeway-bench-" + to_hex(secret_random_bytes(4)));
+    Folder() { std::filesystem::create_directory(path); std::filesystem::permissions(path, std::filesystem::perms::owner_all); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path, ignored);
+    }
+};
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
+    const auto from = random_values(sum_elements, 9);
+    std::vector<float> to(sum_elements);
+    const double copy = 4e-9 * sum_elements / median_seconds(repeats, [&] { to = from; });
+    return std::vector{BenchRow{"copy of the same bytes", copy, "GB/s", ""}, sum_row(1, copy), sum_row(8, copy)};
+}
+
+Result<std::vector<BenchRow>> bench_training(const BenchOptions&) {
+    const std::vector<std::string> layers = {"dense 512", "relu", "dense 512", "relu", "dense 10"};
+    const auto chain = Chain::parse(layers, {784}, "cross-entropy");
+    ASSERT(chain.has_value());
+    const auto dataset = random_dataset(128 * 40, {784}, 10);
+    std::vector<BenchRow> rows;
+    for (const std::int32_t threads : {1, 2}) {
+        TRY_ASSIGN(auto device, Device::open("auto", {.threads = threads}));
+        const auto signature = device.signature();
+        Trainer trainer(std::move(device));
+        TRY_ASSIGN(const auto program, compile_flow("local-epochs", {.chain = *chain, .cell = whole_chain(*chain)}));
+        TRY_ASSIGN(const auto optimizer, parse_optimizer("sgd learning_rate=0.01 momentum=0.9"));
+        TrainJob job{.program = program, .chain = *chain, .start = initial_model(*chain, 1), .optimizer = optimizer};
+        job.batch = 128;
+        Status trained;
+        const double time = median_seconds(5, [&] {
+            TrainingBatches batches(dataset, 128, {});
+            const auto result = trainer.train(job, batches);
+            trained = result ? Status() : Status(fail(result.error()));
+        });
+        TRY(trained);
+        rows.push_back({fmt::format("MLP 784-512-512-10, batch 128, {} thread{}", threads, threads == 1 ? "" : "s"),
+                        1e3 * time / 40, "ms a step", signature});
+    }
+    return rows;
+}
+
+Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {
+    const Folder folder;
+    TRY_ASSIGN(auto store, Store::open(folder.path));
+    TRY_ASSIGN(auto snapshots, Snapshots::open(folder.path));
+    TRY(store.execute(std::vector<Persist>{SaveExperiment{1, "bench", "", "running", "", "bench"}}));
+    const auto values = random_values(100'000, 1);
+    auto model = to_bytes(std::as_bytes(std::span(values)));
+    std::uint32_t round = 0;
+    const auto before = store.flushes() + snapshots.flushes();
+    Status status;
+    const double time = median_seconds(200, [&] {
+        model[round % model.size()] ^= std::byte{1};
+        const auto digest = snapshots.write(model);
+        const SaveCommit commit{.experiment = 1, .round = round++, .model = digest.value_or(Digest{}), .model_bytes = 1};
+        status = digest ? store.execute(std::vector<Persist>{commit}) : Status(fail(digest.error()));
+    });
+    TRY(status);
+    const double flushes = static_cast<double>(store.flushes() + snapshots.flushes() - before) / round;
+    return std::vector{BenchRow{"commit of a 400 KB model", 1e3 * time, "ms", fmt::format("{:.2f} flushes each", flushes)}};
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,51 @@
+// `causeway coordinator`: the daemon in the foreground, until SIGINT or SIGTERM.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/stop_signal.h"
+#include "common/text.h"
+#include "coordinator/daemon.h"
+
+namespace causeway::cli {
+namespace {
+
+Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
+    DaemonOptions options{.state = given.state,
+                          .listen = {},
+                          .advertise = given.advertise,
+                          .federation = given.federation,
+                          .datasets = {},
+                          .parallel = given.parallel,
+                          .workers = given.workers};
+    TRY_ASSIGN(options.listen, parse_address(given.listen));
+    TRY_ASSIGN(options.datasets, parse_data_arguments(given.data));
+    return options;
+}
+
+Status serve(const CoordinatorOptions& given, Output output) {
+    StopSignal signal([] {});
+    TRY_ASSIGN(auto options, daemon_options(given));
+    TRY_ASSIGN(const auto daemon, Daemon::start(std::move(options)));
+    signal.set([&] { daemon->stop(); });
+    output.object(Json::object()
+                      .set("event", "listening")
+                      .set("port", std::int64_t{daemon->port()})
+                      .set("federation", daemon->federation()));
+    output.line(fmt::format("federation {} listens on port {}; Ctrl-C stops it\nnext, in another terminal:\n"
+                            "  {} token new --name NAME --state {}",
+                            daemon->federation(), daemon->port(), shell_quoted(own_path().string()),
+                            shell_quoted(given.state)));
+    auto ended = daemon->run();
+    signal.set([] {});  // the daemon is about to go
+    return ended;
+}
+
+}  // namespace
+
+int run_coordinator(const CoordinatorOptions& options, Output output) {
+    const auto served = serve(options, output);
+    return served ? exit_done : output.error(served.error());
+}
+
+}  // namespace causeway::cli

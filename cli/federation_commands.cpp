@@ -1,0 +1,69 @@
+// `token new` and `node list`: who belongs to the federation.
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/operator_session.h"
+#include "common/text.h"
+
+namespace causeway::cli {
+namespace {
+
+Result<Json> ask(const std::string& state, const std::string& verb, const Json& body) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(state));
+    return session->ask(verb, body);
+}
+
+Result<Json> new_token(const TokenOptions& options) {
+    TRY_ASSIGN(const auto expires, parse_duration(options.expires));
+    return ask(options.state, "token.new",
+               Json::object()
+                   .set("name", options.name)
+                   .set("role", options.role)
+                   .set("expires_seconds", static_cast<std::int64_t>(seconds(expires))));
+}
+
+std::string datasets_text(const Json& node) {
+    std::vector<std::string> parts;
+    for (const auto& dataset : node["datasets"].items()) {
+        parts.push_back(fmt::format("{} ({} examples)", dataset["name"].text(), dataset["examples"].integer()));
+    }
+    return join(parts, ", ");
+}
+
+}  // namespace
+
+int run_token_new(const TokenOptions& options, Output output) {
+    const auto reply = new_token(options);
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    output.object(*reply);
+    output.line((*reply)["token"].text());
+    if (at_terminal()) {
+        output.line(fmt::format("next, on {}'s machine, before {}:\n  causeway join TOKEN --state DIR --data NAME=PATH",
+                                options.name, options.expires + " have passed"));
+    }
+    return exit_done;
+}
+
+int run_node_list(const NodeListOptions& options, Output output) {
+    const auto reply = ask(options.state, "node.list", Json::object());
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& node : (*reply)["nodes"].items()) {
+        output.object(node);
+        rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(), datasets_text(node)});
+    }
+    if (rows.empty()) {
+        output.line(fmt::format("no nodes yet; next: {} token new --name NAME --state {}",
+                                shell_quoted(own_path().string()), shell_quoted(options.state)));
+    } else {
+        output.line(table({"node", "role", "state", "datasets"}, rows));
+    }
+    return exit_done;
+}
+
+}  // namespace causeway::cli

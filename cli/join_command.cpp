@@ -1,0 +1,59 @@
+// `causeway join`: a node in the foreground, until SIGINT or SIGTERM.
+#include <iostream>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/stop_signal.h"
+#include "client/node.h"
+#include "common/text.h"
+
+namespace causeway::cli {
+namespace {
+
+constexpr std::size_t longest_token = 16 * 1024;
+
+/// The token as given, or the first line of stdin for `-`.
+Result<std::string> read_token(const std::string& given) {
+    if (given != "-") {
+        return given;
+    }
+    std::string line;
+    std::getline(std::cin, line);
+    const auto token = std::string(trim(line));
+    if (token.empty() || token.size() > longest_token) {
+        return fail(ErrorKind::invalid, "not_a_token", "no token came on stdin; pipe one into `causeway join -`");
+    }
+    return token;
+}
+
+Status serve(const JoinOptions& given, Output output) {
+    StopSignal signal([] {});
+    TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
+    TRY_ASSIGN(const auto token, read_token(given.token));
+    const auto say = [output](std::string_view line) {
+        output.line(line);
+        output.object(Json::object().set("event", "node").set("text", line));
+    };
+    TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say));
+    say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
+                    enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
+    node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
+    options.threads = static_cast<std::int32_t>(given.threads);
+    options.say = [say](const std::string& line) { say(line); };
+    TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
+    signal.set([&] { node->stop(); });
+    auto ended = node->run();
+    signal.set([] {});
+    return ended;
+}
+
+}  // namespace
+
+int run_join(const JoinOptions& options, Output output) {
+    const auto served = serve(options, output);
+    return served ? exit_done : output.error(served.error());
+}
+
+}  // namespace causeway::cli

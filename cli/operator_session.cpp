@@ -1,0 +1,164 @@
+// One link with one connection; replies are told apart by the number of their request.
+#include "cli/operator_session.h"
+
+#include <fmt/format.h>
+
+#include "common/file.h"
+#include "common/text.h"
+#include "wire/transfer_engine.h"
+
+namespace causeway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration greeting_bound = std::chrono::seconds(12);  // a handshake (10 s at most) and a greeting
+constexpr Duration answer_bound = std::chrono::seconds(60);    // the longest a verb may take to say something
+constexpr Duration idle_beat = std::chrono::milliseconds(500);
+constexpr std::size_t queue_limit = 1024;
+
+Result<Address> read_address(const fs::path& state) {
+    const auto text = read_file(state / "operator" / "address", 4096);
+    if (!text && text.error().kind == ErrorKind::not_found) {
+        return fail(ErrorKind::not_found, "no_operator_identity",
+                    fmt::format("{0}: no operator identity here; start `causeway coordinator --state {0}` first, or name "
+                                "its state folder with --state",
+                                state.string()));
+    }
+    TRY(text);
+    return parse_address(trim(as_text(*text)));
+}
+
+Error unreachable(const fs::path& state, const Error& why) {
+    return {ErrorKind::disconnected, "unreachable",
+            fmt::format("the coordinator does not answer: {}; is `causeway coordinator --state {}` running?", why.message,
+                        state.string())};
+}
+
+}  // namespace
+
+OperatorSession::OperatorSession(std::unique_ptr<Link> link, std::shared_ptr<LinkEvents> control,
+                                 std::shared_ptr<LinkEvents> bulk)
+    : link_(std::move(link)), control_(std::move(control)), bulk_(std::move(bulk)) {}
+
+Result<std::unique_ptr<OperatorSession>> OperatorSession::connect(const fs::path& state) {
+    TRY_ASSIGN(const auto address, read_address(state));
+    TRY_ASSIGN(auto credentials, load_credentials(state / "operator"));
+    const LinkQueues queues{std::make_shared<LinkEvents>(queue_limit), std::make_shared<LinkEvents>(queue_limit)};
+    TRY_ASSIGN(auto link, Link::start({.credentials = std::move(credentials)}, queues));
+    auto session = std::make_unique<OperatorSession>(std::move(link), queues.control, queues.bulk);
+    session->address_ = address;
+    session->connection_ = session->link_->connect({.to = address});
+    TRY(session->greet(state));
+    return session;
+}
+
+Status OperatorSession::greet(const fs::path& state) {
+    const auto deadline = real_now() + greeting_bound;
+    while (real_now() < deadline) {
+        const auto event = control_->pop_for(deadline - real_now());
+        if (!event) {
+            break;
+        }
+        if (const auto* closed = std::get_if<PeerClosed>(&*event)) {
+            return fail(closed->why.kind == ErrorKind::refused ? closed->why : unreachable(state, closed->why));
+        }
+        if (std::holds_alternative<PeerOpened>(*event)) {
+            link_->send(connection_, Hello{.software = "causeway " CAUSEWAY_VERSION});
+        }
+        if (const auto* message = std::get_if<PeerMessage>(&*event)) {
+            if (const auto* welcome = std::get_if<Welcome>(&message->message)) {
+                session_ = welcome->session;
+                return {};
+            }
+            if (const auto* notice = std::get_if<ErrorNotice>(&message->message)) {
+                return fail(notice->kind, notice->code, notice->message);
+            }
+        }
+    }
+    return fail(ErrorKind::timed_out, "no_welcome", "the coordinator took too long to answer");
+}
+
+std::uint64_t OperatorSession::send_request(const std::string& verb, const Json& body) {
+    link_->send(connection_, Request{.id = ++last_request_, .verb = verb, .body = body.dump()});
+    return last_request_;
+}
+
+Result<std::optional<Reply>> OperatorSession::next_reply(std::uint64_t request, Duration bound) {
+    const auto deadline = real_now() + bound;
+    while (real_now() < deadline) {
+        auto event = control_->pop_for(deadline - real_now());
+        if (!event) {
+            break;
+        }
+        if (const auto* closed = std::get_if<PeerClosed>(&*event)) {
+            return fail(ErrorKind::disconnected, "connection_lost",
+                        "the connection to the coordinator was lost: " + closed->why.message);
+        }
+        auto* message = std::get_if<PeerMessage>(&*event);
+        auto* reply = message ? std::get_if<Reply>(&message->message) : nullptr;
+        if (!reply || reply->id != request) {
+            continue;
+        }
+        if (reply->error) {
+            return fail(reply->error->kind, reply->error->code, reply->error->message);
+        }
+        return std::optional(std::move(*reply));
+    }
+    return std::optional<Reply>();
+}
+
+Result<Json> OperatorSession::ask(const std::string& verb, const Json& body) {
+    const auto request = send_request(verb, body);
+    TRY_ASSIGN(const auto reply, next_reply(request, answer_bound));
+    if (!reply) {
+        return fail(ErrorKind::timed_out, "no_answer", "the coordinator did not answer within 60 s");
+    }
+    return Json::parse(reply->body, max_header_bytes);
+}
+
+Status OperatorSession::follow(const std::string& verb, const Json& body, const std::function<bool(const Json&)>& each,
+                               const std::function<bool()>& idle) {
+    const auto request = send_request(verb, body);
+    while (true) {
+        TRY_ASSIGN(const auto reply, next_reply(request, idle_beat));
+        if (!reply) {
+            if (idle && !idle()) {
+                return {};
+            }
+            continue;
+        }
+        TRY_ASSIGN(const auto value, Json::parse(reply->body, max_header_bytes));
+        if (!each(value) || reply->last) {
+            return {};
+        }
+    }
+}
+
+Status OperatorSession::fetch(const std::string& model_sha256, std::uint64_t bytes, const fs::path& file) {
+    TRY_ASSIGN(const auto digest, digest_from_hex(model_sha256));
+    const auto serves_nothing = [](const Digest&, const PeerIdentity&) -> Result<Blob> {
+        return fail(ErrorKind::refused, "not_served", "a command serves nothing");
+    };
+    using Done = Result<fs::path>;
+    const auto done = std::make_shared<BoundedQueue<Done>>(1);
+    TransferEngine transfers(*link_, bulk_, serves_nothing);
+    transfers.attach(connection_, address_, session_);
+    const auto absolute = fs::absolute(file);
+    transfers.fetch(connection_, {.digest = digest, .bytes = bytes, .destination = absolute},
+                    [done](Done result) { done->push(std::move(result)); });
+    while (true) {
+        if (const auto result = done->pop_for(idle_beat)) {
+            TRY(*result);
+            return {};
+        }
+        // The engine itself gives up on a stall; what is left to notice is that the session has gone.
+        while (const auto event = control_->try_pop()) {
+            if (const auto* closed = std::get_if<PeerClosed>(&*event); closed && closed->connection == connection_) {
+                transfers.detach(connection_);
+            }
+        }
+    }
+}
+
+}  // namespace causeway::cli

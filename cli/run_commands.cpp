@@ -1,0 +1,227 @@
+// Experiments at the coordinator: submit, list, status, watch, wait, cancel, export.
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/live_view.h"
+#include "cli/operator_session.h"
+#include "common/text.h"
+
+namespace causeway::cli {
+namespace {
+
+Json chosen(const ExperimentOptions& options, std::uint64_t id) {
+    return options.id != 0 || id != 0 ? Json::object().set("experiment", id) : Json::object();
+}
+
+/// The number that was given, or the newest experiment's. errors: not_found: there is none
+Result<std::uint64_t> find_id(OperatorSession& session, const ExperimentOptions& options) {
+    if (options.id != 0) {
+        return options.id;
+    }
+    TRY_ASSIGN(const auto list, session.ask("experiment.list", Json::object()));
+    if (list["experiments"].items().empty()) {
+        return fail(ErrorKind::not_found, "no_experiments",
+                    fmt::format("no experiment was submitted yet; next: causeway experiment submit FILE --state {}",
+                                shell_quoted(options.state)));
+    }
+    return static_cast<std::uint64_t>(list["experiments"].items().back()["id"].integer());
+}
+
+int exit_of(const Json& done) { return done["state"].text() == "succeeded" ? exit_done : exit_failed; }
+
+std::string percent(const Json& value) {
+    return value.is_number() ? fmt::format("{:.2f} %", 100 * value.number()) : "-";
+}
+
+/// What a queued or starting experiment waits for, for the live view.
+std::string waiting_text(const Json& status) {
+    const auto phase = status["phase"].text();
+    if (phase == "waiting for clients") {
+        return fmt::format("waiting for clients that hold \"{}\": {} of {} are here", status["dataset"].text(),
+                           status["holders"].integer(), status["min_clients"].integer());
+    }
+    return phase.empty() || status["state"].text() == "running" ? "" : phase;
+}
+
+/// Follows an experiment to its end; the exit code is the experiment's.
+Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
+    LiveView view(output);
+    int code = exit_failed;
+    bool any = false;
+    const auto each = [&](const Json& event) {
+        any = true;
+        view.event(event);
+        if (event["event"].text() == "done") {
+            code = exit_of(event);
+        }
+        return true;
+    };
+    const auto idle = [&] {
+        if (!any && !output.json && at_terminal()) {
+            const auto status = session.ask("experiment.status", Json::object().set("experiment", id));
+            view.status(status ? waiting_text(*status) : "");
+        }
+        return true;
+    };
+    TRY(session.follow("experiment.watch", Json::object().set("experiment", id).set("from", 1), each, idle));
+    return code;
+}
+
+Result<int> submit(const FileOptions& options, Output output) {
+    TRY_ASSIGN(const auto text, load_experiment_text(options.file));
+    TRY(load_experiment(options.file, options.set));
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    auto set = Json::array();
+    for (const auto& item : options.set) {
+        set.push(item);
+    }
+    TRY_ASSIGN(const auto reply, session->ask("experiment.submit", Json::object()
+                                                                       .set("file", text.text)
+                                                                       .set("file_name", text.file_name)
+                                                                       .set("set", std::move(set))));
+    const auto id = static_cast<std::uint64_t>(reply["id"].integer());
+    output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
+    output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));
+    for (const auto& note : reply["notes"].items()) {
+        output.line("note: " + note.text());
+    }
+    if (options.watch) {
+        return watch(*session, id, output);
+    }
+    output.line(fmt::format("next: {} experiment watch {} --state {}", shell_quoted(own_path().string()), id,
+                            shell_quoted(options.state)));
+    return exit_done;
+}
+
+void print_status(const Json& status, Output output) {
+    output.object(status);
+    output.line(fmt::format("experiment {}  {}  {}{}", status["id"].integer(), status["name"].text(),
+                            status["state"].text(),
+                            status["reason"].text().empty() ? "" : ": " + status["reason"].text()));
+    output.line(fmt::format("round {} of {}  loss {}  accuracy {}  phase: {}", status["round"].integer(),
+                            status["rounds"].integer(),
+                            status["loss"].is_number() ? fmt::format("{:.4f}", status["loss"].number()) : "-",
+                            percent(status["accuracy"]), status["phase"].text()));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& member : status["members"].items()) {
+        rows.push_back({member["node"].text(), member["state"].text(),
+                        member["steps"].integer() > 0
+                            ? fmt::format("{}/{}", member["step"].integer(), member["steps"].integer())
+                            : "-"});
+    }
+    if (!rows.empty()) {
+        output.line(table({"member", "state", "step"}, rows));
+    }
+}
+
+Result<int> status(const ExperimentOptions& options, Output output) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto id, find_id(*session, options));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.status", chosen(options, id)));
+    print_status(reply, output);
+    return exit_done;
+}
+
+Result<int> list(const ExperimentOptions& options, Output output) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.list", Json::object()));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& line : reply["experiments"].items()) {
+        output.object(line);
+        rows.push_back({std::to_string(line["id"].integer()), line["name"].text(), line["state"].text(),
+                        fmt::format("{}/{}", line["round"].integer(), line["rounds"].integer()),
+                        percent(line["accuracy"]), line["reason"].text()});
+    }
+    output.line(rows.empty() ? fmt::format("no experiments yet; next: causeway experiment submit FILE --state {}",
+                                           shell_quoted(options.state))
+                             : table({"id", "name", "state", "round", "accuracy", "reason"}, rows));
+    return exit_done;
+}
+
+Result<int> watch_command(const ExperimentOptions& options, Output output) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto id, find_id(*session, options));
+    return watch(*session, id, output);
+}
+
+Result<int> wait(const ExperimentOptions& options, Output output) {
+    Instant deadline = never;
+    if (!options.timeout.empty()) {
+        TRY_ASSIGN(const auto bound, parse_duration(options.timeout));
+        deadline = real_now() + bound;
+    }
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto id, find_id(*session, options));
+    output.line(fmt::format("waiting for experiment {} to end{}", id,
+                            options.timeout.empty() ? " (no time limit; --timeout sets one)"
+                                                    : ", at most " + options.timeout));
+    Json done;
+    const auto each = [&](const Json& event) {
+        done = event;
+        return true;
+    };
+    TRY(session->follow("experiment.wait", chosen(options, id), each, [&] { return real_now() < deadline; }));
+    if (done.is_null()) {
+        return fail(ErrorKind::timed_out, "wait_timed_out",
+                    fmt::format("experiment {} has not ended within {}", id, options.timeout));
+    }
+    output.object(done);
+    output.line(done["state"].text() + (done["reason"].text().empty() ? "" : ": " + done["reason"].text()));
+    return exit_of(done);
+}
+
+Result<int> cancel(const ExperimentOptions& options, Output output) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto id, find_id(*session, options));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.cancel", chosen(options, id)));
+    output.object(reply);
+    output.line(fmt::format("experiment {}: {}", id, reply["state"].text()));
+    return exit_done;
+}
+
+Result<int> export_model(const ExperimentOptions& options, Output output) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto id, find_id(*session, options));
+    auto request = chosen(options, id);
+    if (options.chosen_round) {
+        request.set("round", options.round);
+    }
+    TRY_ASSIGN(const auto model, session->ask("model.where", request));
+    const auto file = options.out.empty() ? model["name"].text() + ".safetensors" : options.out;
+    TRY(session->fetch(model["model_sha256"].text(), static_cast<std::uint64_t>(model["bytes"].integer()), file));
+    output.object(Json::object()
+                      .set("event", "exported")
+                      .set("experiment", id)
+                      .set("round", model["round"])
+                      .set("file", file)
+                      .set("model_sha256", model["model_sha256"]));
+    output.line(fmt::format("{}  round {}  {}\nSHA-256 {}", file, model["round"].integer(),
+                            format_bytes(static_cast<std::uint64_t>(model["bytes"].integer())),
+                            model["model_sha256"].text()));
+    return exit_done;
+}
+
+int finish(const Result<int>& code, Output output) { return code ? *code : output.error(code.error()); }
+
+}  // namespace
+
+int run_experiment_submit(const FileOptions& options, Output output) { return finish(submit(options, output), output); }
+int run_experiment_list(const ExperimentOptions& options, Output output) { return finish(list(options, output), output); }
+int run_experiment_status(const ExperimentOptions& options, Output output) {
+    return finish(status(options, output), output);
+}
+int run_experiment_watch(const ExperimentOptions& options, Output output) {
+    return finish(watch_command(options, output), output);
+}
+int run_experiment_wait(const ExperimentOptions& options, Output output) { return finish(wait(options, output), output); }
+int run_experiment_cancel(const ExperimentOptions& options, Output output) {
+    return finish(cancel(options, output), output);
+}
+int run_experiment_export(const ExperimentOptions& options, Output output) {
+    return finish(export_model(options, output), output);
+}
+
+}  // namespace causeway::cli

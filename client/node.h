@@ -1,0 +1,66 @@
+// The node: the session machine of session.h with its link, transfers, trainer and state folder around it.
+//
+// One loop thread owns the machine; a link thread owns the connection, a transfer thread moves models and serves updates,
+// a files thread owns the state folder and the cache, one trainer thread owns the device. They exchange owned values
+// through the loop's queue. A Node is the loop: run() is called on its thread.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "client/effects.h"
+#include "common/file.h"
+#include "wire/address.h"
+#include "wire/token.h"
+
+namespace causeway::node {
+
+struct NodeOptions {
+    std::filesystem::path state;
+    std::map<std::string, std::filesystem::path> datasets;  // by name
+    std::string device = "auto";
+    std::int32_t threads = 1;                       // of the trainer
+    std::function<void(const std::string&)> say;    // a line for the person at the node
+};
+
+/// Enrols with a token, or opens what an earlier enrolment left. The folder is locked while the result lives.
+struct Enrolment {
+    FolderLock lock;
+    std::string name;
+    std::string federation;
+    std::vector<Address> coordinators;  // tried in turn
+
+    /// errors   refused `state_in_use`, or the coordinator's refusal; invalid: the token; not_found `not_enrolled`: no
+    ///          token, and none was used here; disconnected: no address of the token answers
+    static Result<Enrolment> open(const std::filesystem::path& state, const std::string& token,
+                                  const std::function<void(std::string_view)>& say);
+};
+
+class Node {
+public:
+    /// Reads and declares the datasets, opens the device and the state folder.
+    ///
+    /// errors   those of the datasets; unsupported: the device; corrupt: the state folder
+    static Result<std::unique_ptr<Node>> start(Enrolment enrolment, NodeOptions options);
+
+    struct Parts;
+    explicit Node(std::unique_ptr<Parts> parts);
+    ~Node();
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+
+    /// Serves until stop(), connecting again whenever the coordinator is away. errors: refused: it will not have us
+    Status run();
+    /// threads  thread-safe
+    void stop();
+
+private:
+    std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace causeway::node

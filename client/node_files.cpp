@@ -1,0 +1,105 @@
+// See node_files.h.
+#include "client/node_files.h"
+
+#include "common/log.h"
+
+namespace causeway::node {
+
+Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& state) {
+    TRY_ASSIGN(auto folder, StateFolder::open(state));
+    TRY_ASSIGN(auto cache, ModelCache::open(state));
+    return std::make_unique<NodeFiles>(std::move(folder), std::move(cache));
+}
+
+NodeFiles::NodeFiles(StateFolder folder, ModelCache cache)
+    : folder_(std::move(folder)),
+      cache_(std::move(cache)),
+      held_(std::make_shared<const Held>()),
+      thread_(std::make_unique<WorkThread>()) {}
+
+NodeFiles::~NodeFiles() {
+    retry_.stop();
+    thread_.reset();
+}
+
+Result<std::vector<HeldUpdate>> NodeFiles::load_held() {
+    TRY_ASSIGN(auto all, folder_.held());
+    for (const auto& held : all) {
+        TRY_ASSIGN(auto bytes, folder_.update(held.digest));
+        publish(held.digest, std::make_shared<const Bytes>(std::move(bytes)));
+    }
+    return all;
+}
+
+void NodeFiles::apply(std::vector<Persist> persists, std::function<void()> done) {
+    thread_->post([this, persists = std::move(persists), done = std::move(done)] {
+        for (const auto& persist : persists) {
+            const auto applied = retry_.until_done(
+                "node", [&] { return std::visit([this](const auto& what) { return apply_one(what); }, persist); });
+            if (!applied) {
+                log_error("node", applied.error().message);
+            }
+        }
+        done();
+    });
+}
+
+Status NodeFiles::apply_one(const ResolvePending& what) {
+    const auto& update = what.update;
+    TRY(what.counted ? folder_.commit(update.experiment, update.digest)
+                     : folder_.rollback(update.experiment, update.digest));
+    withdraw(update.digest);
+    return {};
+}
+
+Status NodeFiles::apply_one(const ForgetExperiment& what) { return folder_.forget(what.experiment); }
+
+void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
+    thread_->post([this, model, done = std::move(done)] { done(cache_.has(model)); });
+}
+
+void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done) {
+    thread_->post([this, model, file, done = std::move(done)] { done(cache_.adopt(model, file)); });
+}
+
+void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
+    thread_->post([this, assign, done = std::move(done)] {
+        done([&]() -> Result<TrainingStart> {
+            TRY_ASSIGN(auto model, cache_.read(assign.model));
+            TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment));
+            return TrainingStart{std::move(model), std::move(base)};
+        }());
+    });
+}
+
+void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
+    auto shared = std::make_shared<TrainingOutput>(std::move(output));
+    thread_->post([this, shared, done = std::move(done)] {
+        auto held = retry_.until_done(
+            "node", [&] { return folder_.hold(shared->held, shared->sections, shared->update); });
+        if (held) {
+            publish(shared->held.digest, std::make_shared<const Bytes>(std::move(shared->update)));
+        }
+        done(std::move(held));
+    });
+}
+
+std::shared_ptr<const Bytes> NodeFiles::held_bytes(const Digest& update) const {
+    const auto held = held_.load();
+    const auto known = held->find(update);
+    return known == held->end() ? nullptr : known->second;
+}
+
+void NodeFiles::publish(const Digest& update, std::shared_ptr<const Bytes> bytes) {
+    auto next = std::make_shared<Held>(*held_.load());
+    (*next)[update] = std::move(bytes);
+    held_.store(std::move(next));
+}
+
+void NodeFiles::withdraw(const Digest& update) {
+    auto next = std::make_shared<Held>(*held_.load());
+    next->erase(update);
+    held_.store(std::move(next));
+}
+
+}  // namespace causeway::node

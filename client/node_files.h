@@ -1,0 +1,64 @@
+// The node's disk on its own thread: state folder and model cache, and the updates that the coordinator may pull.
+//
+// Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in memory,
+// published as an immutable map, so that the transfer thread serves it without asking.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "client/cache.h"
+#include "client/effects.h"
+#include "client/training_work.h"
+#include "common/retry.h"
+#include "common/work_thread.h"
+
+namespace causeway::node {
+
+/// What training starts from.
+struct TrainingStart {
+    Bytes model;
+    StateSections base;
+};
+
+class NodeFiles {
+public:
+    static Result<std::unique_ptr<NodeFiles>> open(const std::filesystem::path& state);
+    NodeFiles(StateFolder folder, ModelCache cache);
+    ~NodeFiles();
+    NodeFiles(const NodeFiles&) = delete;
+    NodeFiles& operator=(const NodeFiles&) = delete;
+
+    /// Before anything is posted: what waits for the coordinator's word. errors: corrupt, io
+    Result<std::vector<HeldUpdate>> load_held();
+
+    void apply(std::vector<Persist> persists, std::function<void()> done);
+    void has_model(const Digest& model, std::function<void(bool)> done);
+    /// Takes a fetched and verified file into the cache.
+    void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
+    void start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
+    /// Durable when `done` is called without an error; until then tried again while the disk is full.
+    void hold(TrainingOutput output, std::function<void(Status)> done);
+
+    /// threads  thread-safe. nullptr: no such update is held
+    [[nodiscard]] std::shared_ptr<const Bytes> held_bytes(const Digest& update) const;
+
+private:
+    using Held = std::map<Digest, std::shared_ptr<const Bytes>>;
+
+    Status apply_one(const ResolvePending& what);
+    Status apply_one(const ForgetExperiment& what);
+    void publish(const Digest& update, std::shared_ptr<const Bytes> bytes);
+    void withdraw(const Digest& update);
+
+    StateFolder folder_;  // files thread
+    ModelCache cache_;    // files thread
+    std::atomic<std::shared_ptr<const Held>> held_;
+    Retry retry_;
+    std::unique_ptr<WorkThread> thread_;
+};
+
+}  // namespace causeway::node

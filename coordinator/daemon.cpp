@@ -1,0 +1,142 @@
+// Starting in the order in which things need each other, and ending in the reverse.
+#include "coordinator/daemon.h"
+
+#include <thread>
+
+#include <fmt/format.h>
+
+#include "common/log.h"
+#include "coordinator/limits.h"
+#include "coordinator/loop.h"
+#include "coordinator/state_files.h"
+
+namespace causeway {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t loop_queue_limit = 1 << 16;
+constexpr std::size_t link_queue_limit = 4096;
+
+/// Serves the snapshots to enrolled peers. The folder's paths are a pure function of the digest.
+BlobSource snapshot_source(const JobRunner& jobs) {
+    return [&jobs](const Digest& digest, const PeerIdentity&) -> Result<Blob> {
+        std::error_code ignored;
+        auto path = jobs.model_path(digest);
+        if (!fs::exists(path, ignored)) {
+            return fail(ErrorKind::not_found, "not_found", "no model " + digest.short_hex() + " is kept here");
+        }
+        return Blob(std::move(path));
+    };
+}
+
+/// What the last process fetched and did not add is fetched again: parts stay for resuming, the rest goes.
+void clear_spool(const fs::path& spool) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(spool, ignored)) {
+        if (entry.path().extension() != ".part") {
+            fs::remove(entry.path(), ignored);
+        }
+    }
+}
+
+}  // namespace
+
+struct Daemon::Parts {
+    FolderLock lock;
+    std::shared_ptr<LoopQueue> queue;
+    LinkQueues link_queues;
+    std::unique_ptr<Link> link;
+    std::unique_ptr<StoreThread> store;
+    std::unique_ptr<JobRunner> jobs;
+    std::unique_ptr<Admission> admission;
+    std::unique_ptr<TransferEngine> transfers;
+    std::unique_ptr<Loop> loop;
+    std::thread forward;  // link events into the loop's queue
+
+    explicit Parts(FolderLock held) : lock(std::move(held)), queue(std::make_shared<LoopQueue>(loop_queue_limit)) {
+        link_queues = {std::make_shared<LinkEvents>(link_queue_limit), std::make_shared<LinkEvents>(link_queue_limit)};
+    }
+    Parts(const Parts&) = delete;
+    Parts& operator=(const Parts&) = delete;
+    ~Parts() {
+        queue->close();
+        transfers.reset();
+        store.reset();  // it tells the job runner of commits
+        jobs.reset();   // it asks the link for its traffic
+        link.reset();
+        link_queues.control->close();
+        if (forward.joinable()) {
+            forward.join();
+        }
+    }
+
+    Result<Recovered> open_store(const fs::path& state);
+    Status start_threads(const DaemonOptions& options, StateFiles& files);
+    void start_loop(const DaemonOptions& options, Recovered recovered);
+};
+
+Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
+    TRY_ASSIGN(auto opened, Store::open(state));
+    TRY_ASSIGN(auto recovered, opened.load());
+    StoreThreadOptions options;
+    options.stored = [q = queue](std::uint64_t step) { q->push(StepStored{step}); };
+    options.broken = [q = queue](Error why) { q->push(StopLoop{std::move(why)}); };
+    options.committed = [this](std::set<Digest> named) { jobs->keep_only(std::move(named)); };
+    store = std::make_unique<StoreThread>(std::move(opened), std::move(options));
+    return recovered;
+}
+
+Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& files) {
+    TRY_ASSIGN(link, Link::start({.credentials = files.coordinator, .listen = options.listen}, link_queues));
+    JobRunnerOptions job_options{.state = options.state, .datasets = options.datasets, .checkers = options.workers};
+    job_options.answer = [q = queue](CoordinatorEvent event) { q->push(std::move(event)); };
+    job_options.traffic = [this](std::uint64_t& up, std::uint64_t& down) {
+        const auto traffic = link->traffic();
+        up = traffic.received;
+        down = traffic.sent;
+    };
+    TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
+    TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
+    admission = std::make_unique<Admission>(AdmissionOptions{files.authority, std::move(addresses)}, *store);
+    clear_spool(options.state / "spool");
+    transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
+    return {};
+}
+
+void Daemon::Parts::start_loop(const DaemonOptions& options, Recovered recovered) {
+    for (const auto& experiment : recovered.experiments) {
+        jobs->know(experiment.saved);
+    }
+    CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
+    machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
+    loop = std::make_unique<Loop>(Coordinator(std::move(machine), std::move(recovered)),
+                                  LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool"},
+                                  queue);
+    forward = std::thread([events = link_queues.control, q = queue] {
+        while (auto event = events->pop()) {
+            q->push(std::move(*event));
+        }
+    });
+}
+
+Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
+    TRY(prepare_process_for_links(limits::sessions));
+    TRY_ASSIGN(auto files, open_state(options.state, options.federation, wall_clock_unix_s()));
+    auto parts = std::make_unique<Parts>(std::move(files.lock));
+    TRY_ASSIGN(auto recovered, parts->open_store(options.state));
+    TRY(parts->start_threads(options, files));
+    TRY(write_operator_address(options.state, options.listen, parts->link->port()));
+    parts->start_loop(options, std::move(recovered));
+    return std::make_unique<Daemon>(std::move(parts));
+}
+
+Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+Daemon::~Daemon() = default;
+
+std::uint16_t Daemon::port() const { return parts_->link->port(); }
+const std::string& Daemon::federation() const { return parts_->admission->federation(); }
+Status Daemon::run() { return parts_->loop->run(); }
+void Daemon::stop() { parts_->queue->push(StopLoop{}); }
+
+}  // namespace causeway

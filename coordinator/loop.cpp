@@ -1,0 +1,235 @@
+// One turn: take an event, give it to the machine, hand its effects on. Time stands still within a turn.
+#include "coordinator/loop.h"
+
+#include <fmt/format.h>
+
+#include "common/log.h"
+
+namespace causeway {
+namespace {
+
+constexpr std::size_t longest_request = max_request_bytes;
+
+template <class... Cases>
+struct Overloaded : Cases... {
+    using Cases::operator()...;
+};
+
+UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
+    return {.experiment = job.experiment,
+            .round = job.round,
+            .attempt = job.attempt,
+            .node = job.node,
+            .update = job.update.digest,
+            .refusal = std::nullopt,
+            .fetch_error = std::move(why)};
+}
+
+/// Verbs that the loop hands to the admission desk instead of the machines.
+bool is_token_verb(const Request& request) { return request.verb == "token.new"; }
+
+}  // namespace
+
+Loop::Loop(Coordinator machine, LoopPartners partners, std::shared_ptr<LoopQueue> queue)
+    : machine_(std::move(machine)), partners_(std::move(partners)), queue_(std::move(queue)) {}
+
+Status Loop::run() {
+    now_ = real_now();
+    take(machine_.start(now_));
+    while (true) {
+        // The wait ends at wake_at at the latest; a far deadline is looked at again every second, which costs nothing.
+        const auto patience = std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
+        const auto event = queue_->pop_for(patience);
+        now_ = real_now();
+        if (event) {
+            if (const auto* stop = std::get_if<StopLoop>(&*event)) {
+                return stop->why ? Status(fail(*stop->why)) : Status();
+            }
+            std::visit([this](const auto& e) { on(e); }, *event);
+        }
+        while (!next_.empty()) {
+            const auto own = std::move(next_.front());
+            next_.pop_front();
+            step(own);
+        }
+        if (now_ >= wake_at_) {
+            step(Tick{});
+        }
+    }
+}
+
+void Loop::step(const CoordinatorEvent& event) { take(machine_.step(now_, event)); }
+
+void Loop::take(CoordinatorEffects effects) {
+    wake_at_ = effects.wake_at;
+    for (const auto& persist : effects.persist) {
+        if (const auto* experiment = std::get_if<SaveExperiment>(&persist)) {
+            partners_.jobs.know(*experiment);
+        }
+    }
+    auto persists = std::exchange(effects.persist, {});
+    const auto number = effects_.push(std::move(effects), !persists.empty());
+    if (!persists.empty()) {
+        partners_.store.execute(number, std::move(persists));
+    }
+    release();
+}
+
+void Loop::release() {
+    while (const auto effects = effects_.pop()) {
+        for (const auto& message : effects->send) {
+            send(message);
+        }
+        for (const auto& close : effects->close) {
+            partners_.link.close(close.session, {ErrorKind::refused, close.code, close.message});
+        }
+        for (const auto& job : effects->jobs) {
+            start(job);
+        }
+    }
+}
+
+void Loop::send(const Send& send) {
+    // A member at work is watched closely; at rest a beat every 2 s is enough.
+    if (std::holds_alternative<Assign>(send.message)) {
+        partners_.link.set_pace(send.session, Pace::leased);
+    } else if (std::holds_alternative<Ended>(send.message)) {
+        partners_.link.set_pace(send.session, Pace::idle);
+    }
+    partners_.link.send(send.session, send.message);
+}
+
+void Loop::start(const Job& job) {
+    std::visit(Overloaded{[this](const MakeModel& j) { partners_.jobs.make_model(j); },
+                          [this](const OpenRound& j) { partners_.jobs.open_round(j); },
+                          [this](const AbsorbUpdate& j) { fetch(j); },
+                          [this](const CancelAbsorb& j) { cancel(j); },
+                          [this](const FinishRound& j) { partners_.jobs.finish_round(j); },
+                          [this](const EvaluateModel& j) { partners_.jobs.evaluate(j); },
+                          [this](const ReleaseExperiment& j) { partners_.jobs.release(j); }},
+               job);
+}
+
+void Loop::fetch(const AbsorbUpdate& job) {
+    fetching_.insert_or_assign(AbsorbKey{job.experiment, job.round, job.node}, job);
+    const Fetch fetch{.digest = job.update.digest,
+                      .bytes = job.update.bytes,
+                      .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex())};
+    partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<std::filesystem::path> file) {
+        queue->push(UpdateFetched{job, std::move(file)});
+    });
+}
+
+void Loop::on(const UpdateFetched& event) {
+    const AbsorbKey key{event.job.experiment, event.job.round, event.job.node};
+    const auto known = fetching_.find(key);
+    if (known == fetching_.end() || known->second.attempt != event.job.attempt) {
+        return;  // given up meanwhile, and answered then
+    }
+    fetching_.erase(known);
+    if (event.file) {
+        return partners_.jobs.absorb(event.job, *event.file);
+    }
+    step(unfetched(event.job, event.file.error()));
+}
+
+void Loop::cancel(const CancelAbsorb& job) {
+    const auto known = fetching_.find(AbsorbKey{job.experiment, job.round, job.node});
+    if (known == fetching_.end()) {
+        return;  // past the transfer: the job runner answers
+    }
+    const auto absorb = known->second;
+    fetching_.erase(known);
+    next_.push_back(unfetched(absorb, {ErrorKind::refused, "cancelled", "given up"}));
+}
+
+void Loop::on(const StepStored& event) {
+    effects_.stored(event.step);
+    release();
+}
+
+void Loop::on(const SendLater& event) { partners_.link.send(event.connection, event.message); }
+
+// ---------------------------------------------------------------- peers
+
+void Loop::on(const LinkEvent& event) {
+    std::visit([this](const auto& e) { on_peer(e); }, event);
+}
+
+void Loop::on_peer(const PeerOpened& event) {
+    if (event.kind == ConnectionKind::control && event.peer) {
+        sessions_[event.connection] = {*event.peer, event.address, false};
+    }
+}
+
+void Loop::on_peer(const PeerMessage& event) {
+    if (const auto* join = std::get_if<JoinRequest>(&event.message)) {
+        return on_join(event.connection, *join);
+    }
+    const auto session = sessions_.find(event.connection);
+    if (session == sessions_.end()) {
+        return;
+    }
+    const auto& identity = session->second.peer.identity;
+    if (const auto* hello = std::get_if<Hello>(&event.message); hello && !session->second.greeted) {
+        session->second.greeted = true;
+        log_info("coordinator", fmt::format("{} {} connected from {}", to_string(identity.role), identity.node,
+                                            session->second.address));
+        return step(SessionOpened{event.connection, identity.node, std::string(to_string(identity.role)), *hello});
+    }
+    if (const auto* request = std::get_if<Request>(&event.message); request && is_token_verb(*request)) {
+        return on_request(event.connection, session->second, *request);
+    }
+    step(MessageReceived{event.connection, event.message});
+}
+
+void Loop::on_peer(const PeerClosed& event) {
+    if (const auto session = sessions_.extract(event.connection)) {
+        const auto& identity = session.mapped().peer.identity;
+        log_info("coordinator", fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
+        partners_.transfers.detach(event.connection);
+        step(SessionClosed{event.connection, event.why.code});
+    }
+}
+
+void Loop::on_peer(const PeerSilent& event) { step(SessionSilent{event.connection}); }
+
+void Loop::on_peer(const PeerHeard& event) { step(SessionHeard{event.connection}); }
+
+void Loop::on_request(ConnectionId connection, const Session& session, const Request& request) {
+    if (session.peer.identity.role != Role::operator_) {
+        return answer(connection, request.id,
+                      fail(ErrorKind::refused, "not_an_operator", "only an operator's identity may ask for this"));
+    }
+    const auto body = Json::parse(request.body, longest_request);
+    if (!body) {
+        return answer(connection, request.id, fail(body.error()));
+    }
+    partners_.admission.new_token(*body, [queue = queue_, connection, id = request.id](const Result<Json>& reply) {
+        queue->push(SendLater{connection, reply ? Reply{.id = id, .body = reply->dump()}
+                                                : Reply{.id = id,
+                                                        .error = ErrorNotice{reply.error().kind, reply.error().code,
+                                                                             reply.error().message}}});
+    });
+}
+
+void Loop::on_join(ConnectionId connection, const JoinRequest& request) {
+    partners_.admission.enrol(request, [queue = queue_, connection, name = request.name](Message reply) {
+        const auto* refusal = std::get_if<ErrorNotice>(&reply);
+        log_info("coordinator", refusal ? fmt::format("{} may not join: {}", name, refusal->message)
+                                        : fmt::format("{} has joined", name));
+        queue->push(SendLater{connection, std::move(reply)});
+    });
+}
+
+void Loop::answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body) {
+    Reply reply{.id = request};
+    if (body) {
+        reply.body = body->dump();
+    } else {
+        reply.error = ErrorNotice{body.error().kind, body.error().code, body.error().message};
+    }
+    partners_.link.send(connection, std::move(reply));
+}
+
+}  // namespace causeway

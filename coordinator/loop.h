@@ -1,0 +1,99 @@
+// The daemon's loop, split from its start: turns what happens on other threads into the machines' events, and the
+// machines' effects into work for other threads. Thread: loop, but for the queue.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <variant>
+
+#include "common/effect_queue.h"
+#include "coordinator/admission.h"
+#include "coordinator/job_runner.h"
+#include "coordinator/machine.h"
+#include "coordinator/store_thread.h"
+#include "wire/transfer_engine.h"
+
+namespace causeway {
+
+/// What other threads tell the loop.
+struct StepStored {
+    std::uint64_t step = 0;
+};
+struct UpdateFetched {
+    AbsorbUpdate job;
+    Result<std::filesystem::path> file;
+};
+struct SendLater {  // an answer that another thread has worked out
+    ConnectionId connection = 0;
+    Message message;
+};
+struct StopLoop {
+    std::optional<Error> why;
+};
+using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, StopLoop>;
+using LoopQueue = BoundedQueue<LoopEvent>;
+
+/// The threads that the loop hands work to; all outlive it.
+struct LoopPartners {
+    Link& link;
+    TransferEngine& transfers;
+    StoreThread& store;
+    JobRunner& jobs;
+    Admission& admission;
+    std::filesystem::path spool;
+};
+
+class Loop {
+public:
+    Loop(Coordinator machine, LoopPartners partners, std::shared_ptr<LoopQueue> queue);
+    /// Runs until a StopLoop comes.
+    Status run();
+
+private:
+    struct Session {
+        PeerIdentity peer;
+        std::string address;
+        bool greeted = false;
+    };
+    using AbsorbKey = std::tuple<ExperimentId, std::uint32_t, std::string>;  // experiment, round, node
+
+    void step(const CoordinatorEvent& event);
+    void take(CoordinatorEffects effects);
+    void release();
+    void send(const Send& send);
+    void start(const Job& job);
+    void fetch(const AbsorbUpdate& job);
+    void cancel(const CancelAbsorb& job);
+
+    void on(const LinkEvent& event);
+    void on(const CoordinatorEvent& event) { step(event); }
+    void on(const StepStored& event);
+    void on(const UpdateFetched& event);
+    void on(const SendLater& event);
+    void on(const StopLoop&) {}
+    void on_peer(const PeerOpened& event);
+    void on_peer(const PeerMessage& event);
+    void on_peer(const PeerClosed& event);
+    void on_peer(const PeerSilent& event);
+    void on_peer(const PeerHeard& event);
+    void on_peer(const PeerSent&) {}
+    void on_request(ConnectionId connection, const Session& session, const Request& request);
+    void on_join(ConnectionId connection, const JoinRequest& request);
+    void answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body);
+
+    Coordinator machine_;
+    LoopPartners partners_;
+    std::shared_ptr<LoopQueue> queue_;
+    EffectQueue<CoordinatorEffects> effects_;
+    std::map<ConnectionId, Session> sessions_;
+    std::map<AbsorbKey, AbsorbUpdate> fetching_;
+    std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
+    Instant now_{};
+    Instant wake_at_ = never;
+};
+
+}  // namespace causeway
