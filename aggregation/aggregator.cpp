@@ -1,3 +1,5 @@
+// The table of aggregation rules and the lookup by name. Parsing is total: any text gives a rule or says which
+// exist. Thread: any; the table never changes.
 #include "aggregation/aggregator.h"
 
 #include "aggregation/mean.h"

@@ -32,8 +32,8 @@ using ServerState = std::map<std::string, std::vector<float>>;
 
 /// The round as the rule sees it.
 struct AggregationSetup {
-    ArenaRanges expected;  // what each update holds
-    ArenaValues start;     // f32[arena] each; must outlive the aggregation
+    ArenaRanges expected;                    // what each update holds
+    ArenaValues start;                       // f32[arena] each; must outlive the aggregation
     Fidelity fidelity = Fidelity::lossless;  // lossless: updates are theta_local; lossy: model deltas
     ServerState state;                       // as the last round left it
 };

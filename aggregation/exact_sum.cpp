@@ -1,3 +1,6 @@
+// Segments and limbs. A sum is cut into segments wherever updates cover different ranges; each carries its own
+// weight and its own count of additions since the last carry, because only what was added to can overflow. Whole-
+// model updates keep one segment for ever, so the loops over segments cost nothing there.
 #include "aggregation/exact_sum.h"
 
 #include <algorithm>
@@ -190,6 +193,7 @@ void ExactSum::for_each_segment(const Range& range, const Action& action) {
 
 // ---------------------------------------------------------------- values
 
+// The first contribution is kept as floats: alone it comes out bit for bit, also below 2^-62 and for -0.
 void ExactSum::add_values(Segment& segment, const float* values, std::uint64_t weight) {
     if (segment.form == Form::empty) {
         std::copy_n(values, segment.range.size(), single_.begin() + segment.range.begin);
@@ -201,6 +205,7 @@ void ExactSum::add_values(Segment& segment, const float* values, std::uint64_t w
     segment.weight += weight;
 }
 
+// Carries first when low could overflow; a carried low counts as one addition (|low| <= 2^51).
 void ExactSum::accumulate(Segment& segment, const float* values, std::uint64_t weight) {
     if (segment.additions >= exact_additions_per_carry) {
         carry(segment);
@@ -276,6 +281,7 @@ Status ExactSum::read_segment(ByteReader& in, const PartialLimits& limits) {
     return {};
 }
 
+// The bounds of the firewall again: a partial sum is another machine's word.
 Status ExactSum::read_single(ByteReader& in, Segment& segment, const PartialLimits& limits) {
     TRY(read_values(in, part_of(single_, segment.range)));
     if (segment.weight == 0 || segment.weight >= static_cast<std::uint64_t>(exact_weight_limit)) {
@@ -289,6 +295,7 @@ Status ExactSum::read_single(ByteReader& in, Segment& segment, const PartialLimi
     return {};
 }
 
+// At most members x 2^62 / cohort in high, so merging all partial sums of a round stays below 2^62; low is carried.
 Status ExactSum::read_limbs(ByteReader& in, Segment& segment, const PartialLimits& limits) {
     const auto most_weight = static_cast<std::uint64_t>(exact_weight_limit) * limits.members;
     if (segment.weight < 2 || segment.weight >= most_weight) {

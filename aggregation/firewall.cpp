@@ -1,3 +1,6 @@
+// One pass over the parts in the order they came, so that the first fault named is the sender's first. Form is
+// checked before values: an update of another model says `shape`, not `non_finite` of some element. Nothing here
+// allocates by the sender's numbers; positions are turned into tensor indices only for the message.
 #include "aggregation/firewall.h"
 
 #include <algorithm>
@@ -71,8 +74,10 @@ private:
         const auto begin = part.ranges.empty() ? 0 : part.ranges.ranges().front().begin;
         const auto* tensor = part.ranges.empty() ? nullptr : table_.at(part.arena, begin);
         if (tensor == nullptr) {
-            return Refusal{"unexpected_range", "element " + std::to_string(begin) + " of the " +
-                           std::string(to_string(part.arena)) + " arena belongs to no tensor", "", begin};
+            return Refusal{"unexpected_range",
+                           "element " + std::to_string(begin) + " of the " + std::string(to_string(part.arena)) +
+                               " arena belongs to no tensor",
+                           "", begin};
         }
         if (auto found = check_form(*tensor, part)) {
             return found;
@@ -86,10 +91,12 @@ private:
         return std::nullopt;
     }
 
+    // Shape before ranges: it is what a person recognises (`shape [1] != [4]`).
     std::optional<Refusal> check_form(const TensorInfo& tensor, const UpdatePart& part) {
         if (part.dtype != tensor.dtype) {
-            return refusal("dtype", tensor, 0, "dtype " + std::string(to_string(part.dtype)) + " != " +
-                                                   std::string(to_string(tensor.dtype)));
+            return refusal(
+                "dtype", tensor, 0,
+                "dtype " + std::string(to_string(part.dtype)) + " != " + std::string(to_string(tensor.dtype)));
         }
         const auto wanted = rules_.expected[static_cast<std::size_t>(tensor.arena)].intersected(own_ranges(tensor));
         const auto count = wanted.element_count();
@@ -104,17 +111,19 @@ private:
             return found;
         }
         if (part.values.size() != count) {
-            return refusal("shape", tensor, 0, std::to_string(part.values.size()) + " values for shape " +
-                                                   to_string(shape));
+            return refusal("shape", tensor, 0,
+                           std::to_string(part.values.size()) + " values for shape " + to_string(shape));
         }
         return note_seen(tensor);
     }
 
+    // Equality in two halves, so that the message can say which element is too much or too few.
     static std::optional<Refusal> check_ranges(const TensorInfo& tensor, const RangeSet& ranges,
                                                const RangeSet& wanted) {
         if (!wanted.contains(ranges)) {
             const auto index = first_outside(ranges, wanted) - tensor.offset;
-            return refusal("unexpected_range", tensor, index, "element " + std::to_string(index) + " was not asked for");
+            return refusal("unexpected_range", tensor, index,
+                           "element " + std::to_string(index) + " was not asked for");
         }
         if (!ranges.contains(wanted)) {
             const auto index = first_outside(wanted, ranges) - tensor.offset;
@@ -150,6 +159,7 @@ private:
         return std::abs(static_cast<double>(value)) * weight_ * rules_.cohort < exact_sum_limit;
     }
 
+    // Only for refused updates: finds the first culprit again, one by one.
     std::optional<Refusal> name_value(const TensorInfo& tensor, const UpdatePart& part, bool all_finite) const {
         const auto wrong = [&](float v) { return all_finite ? !fits(v) : !std::isfinite(v); };
         const auto found = std::ranges::find_if(part.values, wrong);
@@ -164,6 +174,7 @@ private:
                            std::to_string(rules_.cohort) + " members holds");
     }
 
+    // In double: a sum of squares of 10^9 floats would lose the small ones otherwise.
     void add_to_norm(const UpdatePart& part) {
         const auto start = start_[static_cast<std::size_t>(part.arena)];
         std::size_t n = 0;
@@ -189,8 +200,10 @@ private:
 
     std::optional<Refusal> check_norm() const {
         if (rules_.norm_bound && !(std::sqrt(squares_) <= *rules_.norm_bound)) {
-            return Refusal{"norm", "the update's norm " + std::to_string(std::sqrt(squares_)) + " is above the bound " +
-                           std::to_string(*rules_.norm_bound), "", 0};
+            return Refusal{"norm",
+                           "the update's norm " + std::to_string(std::sqrt(squares_)) + " is above the bound " +
+                               std::to_string(*rules_.norm_bound),
+                           "", 0};
         }
         return std::nullopt;
     }

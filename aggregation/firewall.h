@@ -36,9 +36,9 @@ struct Refusal {
 };
 
 struct FirewallRules {
-    ArenaRanges expected;             // exactly this must come, part by part of a tensor
-    std::uint32_t cohort = 1;         // members as drawn
-    std::optional<double> norm_bound; // of the model delta, L2 over all parts
+    ArenaRanges expected;                    // exactly this must come, part by part of a tensor
+    std::uint32_t cohort = 1;                // members as drawn
+    std::optional<double> norm_bound;        // of the model delta, L2 over all parts
     Fidelity fidelity = Fidelity::lossless;  // lossless: values are theta, the delta is against `start`
 };
 

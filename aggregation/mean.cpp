@@ -28,8 +28,9 @@ public:
 
     Result<AggregationResult> finish(UpdateSource*) override {
         if (nothing_came()) {
-            return fail(ErrorKind::invalid, "zero_total_weight",
-                        "no update of the round has weight: every member reported 0 examples; the model stays as it is");
+            return fail(
+                ErrorKind::invalid, "zero_total_weight",
+                "no update of the round has weight: every member reported 0 examples; the model stays as it is");
         }
         AggregationResult result;
         for (std::size_t kind = 0; kind < arena_count; ++kind) {

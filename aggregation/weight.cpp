@@ -1,3 +1,5 @@
+// Three spellings of one check. Text goes through from_chars, which takes no blanks, signs, points or "nan". Thread:
+// any; reentrant.
 #include "aggregation/weight.h"
 
 #include <charconv>

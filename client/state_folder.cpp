@@ -1,3 +1,5 @@
+// Each file ends with the SHA-256 of what is before it: a disk that lost or changed bytes is found out before a
+// residual of noise gets into an update. The format of the files is in the header.
 #include "client/state_folder.h"
 
 #include <algorithm>
@@ -139,6 +141,7 @@ Result<StateFolder> StateFolder::open(const fs::path& state, StateLimits limits)
     return folder;
 }
 
+// Written durably when the folder is new; that flush also makes the folders made before it durable.
 Status StateFolder::check_format() const {
     const auto path = folder_ / "format";
     const auto bytes = read_file(path, 64);
@@ -228,6 +231,7 @@ Result<StateSections> StateFolder::base(std::uint64_t experiment) const {
     return std::move(base.sections);
 }
 
+// One durable rename makes the update and its state appear together; an offer may be sent after it.
 Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, ByteView update) {
     if (sha256(update) != held.digest || update.size() != held.bytes) {
         return fail(ErrorKind::invalid, "digest_mismatch", "the update to hold is not the one that is described");
@@ -241,6 +245,7 @@ Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, 
     return write_checked(pending_path(held.experiment), std::move(out));
 }
 
+// Base first, then pending goes: killed in between, the next start sees that the base is this pending's.
 Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
     TRY_ASSIGN(const auto pending, read_pending(experiment));
     if (!pending || pending->held.digest != update) {
@@ -255,6 +260,7 @@ Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
     return {};
 }
 
+// Base was never touched, so one removal undoes the round.
 Status StateFolder::rollback(std::uint64_t experiment, const Digest& update) {
     TRY_ASSIGN(const auto pending, read_pending(experiment));
     if (pending && pending->held.digest == update) {

@@ -1,3 +1,5 @@
+// The table of codecs and the lookup by name. Parsing is total: any text gives a codec or says which exist. Thread:
+// any; the table never changes.
 #include "compression/codec.h"
 
 #include <algorithm>

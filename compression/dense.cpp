@@ -1,5 +1,5 @@
-// payload := f32[n], little-endian, n = elements of the part's range set. Any bits travel unchanged, NaN included: it is
-// the firewall that refuses them, naming the tensor and the index.
+// payload := f32[n], little-endian, n = elements of the part's range set. Any bits travel unchanged, NaN included: it
+// is the firewall that refuses them, naming the tensor and the index.
 #include "compression/dense.h"
 
 namespace causeway {

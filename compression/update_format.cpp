@@ -1,3 +1,5 @@
+// The writer appends into one buffer of the right size; the reader takes bytes of strangers. Its rule: a count is
+// compared with a limit and with the bytes that are left before anything of that size is made.
 #include "compression/update_format.h"
 
 #include <algorithm>
@@ -35,6 +37,7 @@ void append_part(const Codec& codec, const UpdatePart& part, Bytes& out) {
         append(out, range.begin);
         append(out, range.end);
     }
+    // The codec's size is known after it has written: its place is kept and filled in.
     const auto size_at = out.size();
     append(out, std::uint64_t{0});
     codec.encode(part, out);
@@ -55,6 +58,7 @@ tl::unexpected<Error> corrupt(std::string code, std::string message) {
     return fail(ErrorKind::corrupt, std::move(code), "the update " + std::move(message));
 }
 
+// Which mistake it is matters to the person at the client: other bytes, another release, or another codec.
 Status check_head(ByteReader& in, const Codec& codec) {
     TRY_ASSIGN(const auto found, in.get_bytes(magic.size()));
     if (as_text(found) != magic) {
@@ -76,7 +80,10 @@ Status check_head(ByteReader& in, const Codec& codec) {
 class PartReader {
 public:
     PartReader(ByteReader& in, const Codec& codec, const DecodeLimits& limits)
-        : in_(in), codec_(codec), elements_left_(limits.elements), ranges_left_(limits.ranges),
+        : in_(in),
+          codec_(codec),
+          elements_left_(limits.elements),
+          ranges_left_(limits.ranges),
           range_end_(limits.range_end) {}
 
     Result<UpdatePart> read() {
@@ -142,10 +149,12 @@ private:
     std::uint64_t range_end_;
 };
 
+// A tensor that travels whole keeps its shape; a slice has only a length.
 UpdatePart make_part(const TensorInfo& tensor, const RangeSet& ranges, std::span<const float> arena) {
     const auto count = ranges.element_count();
     const bool whole = count == tensor.range().size();
-    UpdatePart part{tensor.arena, ranges, DType::f32, whole ? tensor.shape : Shape{static_cast<std::int64_t>(count)}, {}};
+    UpdatePart part{
+        tensor.arena, ranges, DType::f32, whole ? tensor.shape : Shape{static_cast<std::int64_t>(count)}, {}};
     part.values.reserve(count);
     for (const auto& range : ranges.ranges()) {
         ASSERT(range.end <= arena.size());

@@ -26,9 +26,9 @@ constexpr std::size_t max_codec_text = 256;
 /// What the receiver is ready to hold, from its own tensor table, never from the sender's words.
 struct DecodeLimits {
     std::uint32_t parts = 0;
-    std::uint64_t elements = 0;                          // of all parts together
-    std::uint32_t ranges = 1 << 20;                      // of all parts together
-    std::uint64_t range_end = std::uint64_t{1} << 48;    // sanity only: whether a range is wanted, the firewall says
+    std::uint64_t elements = 0;                        // of all parts together
+    std::uint32_t ranges = 1 << 20;                    // of all parts together
+    std::uint64_t range_end = std::uint64_t{1} << 48;  // sanity only: whether a range is wanted, the firewall says
 };
 
 /// Limits for updates of this model: twice what it holds, so that a repeated part is named by the firewall as such.

@@ -1,3 +1,5 @@
+// Append reads the head and writes the next line in one transaction, so two lines never follow the same one. Thread:
+// the store thread.
 #include "coordinator/audit_store.h"
 
 namespace causeway {
@@ -33,8 +35,8 @@ Result<Digest> AuditStore::head() {
 }
 
 Result<std::vector<AuditEntry>> AuditStore::entries_after(std::uint64_t sequence, std::uint32_t limit) {
-    TRY_ASSIGN(auto query,
-               database_.prepare("SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"));
+    TRY_ASSIGN(auto query, database_.prepare(
+                               "SELECT sequence, entry, hash FROM audit WHERE sequence > ? ORDER BY sequence LIMIT ?"));
     query.bind(sequence, limit);
     std::vector<AuditEntry> entries;
     for (;;) {

@@ -1,3 +1,5 @@
+// The one file that knows sqlite3.h. Result codes become kinds by what a person must do: make room, stop the other
+// process, restore a backup. Wrong SQL and wrong positions are our own bugs; they show up as `io` with the text.
 #include "coordinator/database.h"
 
 #include <cerrno>
@@ -32,6 +34,7 @@ tl::unexpected<Error> database_failure(sqlite3* handle, std::string_view doing) 
     return fail(ErrorKind::io, "io", text);
 }
 
+// Called by SQLite after each commit with the length of the write-ahead log.
 int note_log_pages(void* pages, sqlite3*, const char*, int count) {
     *static_cast<int*>(pages) = count;
     return SQLITE_OK;
@@ -50,7 +53,9 @@ Statement& Statement::operator=(Statement&& other) noexcept {
     return *this;
 }
 
-Statement::~Statement() { sqlite3_finalize(handle_); }
+Statement::~Statement() {
+    sqlite3_finalize(handle_);
+}
 
 Result<bool> Statement::next() {
     const int code = sqlite3_step(handle_);
@@ -71,20 +76,26 @@ Status Statement::run() {
     return {};
 }
 
-std::int64_t Statement::integer(int column) const { return sqlite3_column_int64(handle_, column); }
+std::int64_t Statement::integer(int column) const {
+    return sqlite3_column_int64(handle_, column);
+}
 
 double Statement::number(int column) const {
     return is_null(column) ? std::numeric_limits<double>::quiet_NaN() : sqlite3_column_double(handle_, column);
 }
 
-std::string Statement::text(int column) const { return std::string(as_text(blob(column))); }
+std::string Statement::text(int column) const {
+    return std::string(as_text(blob(column)));
+}
 
 Bytes Statement::blob(int column) const {
     const auto* data = static_cast<const std::byte*>(sqlite3_column_blob(handle_, column));
     return data == nullptr ? Bytes{} : Bytes(data, data + sqlite3_column_bytes(handle_, column));
 }
 
-bool Statement::is_null(int column) const { return sqlite3_column_type(handle_, column) == SQLITE_NULL; }
+bool Statement::is_null(int column) const {
+    return sqlite3_column_type(handle_, column) == SQLITE_NULL;
+}
 
 Result<Digest> Statement::digest(int column) const {
     const auto raw = blob(column);
@@ -97,8 +108,12 @@ Result<Digest> Statement::digest(int column) const {
 }
 
 // Binding fails only for a wrong position or for want of memory: bugs, not failures.
-void Statement::bind_one(int at, std::int64_t value) { ASSERT(sqlite3_bind_int64(handle_, at, value) == SQLITE_OK); }
-void Statement::bind_one(int at, double value) { ASSERT(sqlite3_bind_double(handle_, at, value) == SQLITE_OK); }
+void Statement::bind_one(int at, std::int64_t value) {
+    ASSERT(sqlite3_bind_int64(handle_, at, value) == SQLITE_OK);
+}
+void Statement::bind_one(int at, double value) {
+    ASSERT(sqlite3_bind_double(handle_, at, value) == SQLITE_OK);
+}
 void Statement::bind_one(int at, const std::string& value) {
     ASSERT(sqlite3_bind_text64(handle_, at, value.data(), value.size(), SQLITE_TRANSIENT, SQLITE_UTF8) == SQLITE_OK);
 }
@@ -106,7 +121,9 @@ void Statement::bind_one(int at, const Bytes& value) {
     const void* data = value.empty() ? "" : static_cast<const void*>(value.data());
     ASSERT(sqlite3_bind_blob64(handle_, at, data, value.size(), SQLITE_TRANSIENT) == SQLITE_OK);
 }
-void Statement::bind_one(int at, const Digest& value) { bind_one(at, to_bytes(value.bytes)); }
+void Statement::bind_one(int at, const Digest& value) {
+    bind_one(at, to_bytes(value.bytes));
+}
 
 // ---------------------------------------------------------------- the database
 
@@ -120,7 +137,8 @@ Result<Database> Database::open(const std::filesystem::path& path, DatabaseOptio
     }
     sqlite3_extended_result_codes(handle, 1);
     // Exclusive first: WAL then needs no shared memory file, and a second opener finds out at once.
-    TRY(database.run_script("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+    TRY(
+        database.run_script("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
                             "PRAGMA foreign_keys=ON; PRAGMA wal_autocheckpoint=0;"));
     if (options.max_pages > 0) {
         TRY(database.run_script("PRAGMA max_page_count=" + std::to_string(options.max_pages)));
@@ -141,7 +159,9 @@ Database& Database::operator=(Database&& other) noexcept {
     return *this;
 }
 
-Database::~Database() { sqlite3_close(handle_); }
+Database::~Database() {
+    sqlite3_close(handle_);
+}
 
 Status Database::transaction(const std::function<Status()>& work) {
     TRY(run_script("BEGIN IMMEDIATE"));

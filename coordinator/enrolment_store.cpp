@@ -1,3 +1,6 @@
+// Every decision and its write stand in one transaction, so a kill between them cannot use up a token without
+// issuing, nor issue twice. Secrets are compared as SHA-256 values of 256 random bits: finding one by an index leaks
+// nothing useful.
 #include "coordinator/enrolment_store.h"
 
 namespace causeway {
@@ -33,7 +36,8 @@ Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix
         if (taken) {
             return refuse("name_taken", "the name " + token.name +
                                             " is in use in this federation, by a node or an unused token; choose "
-                                            "another, or revoke it first: causeway node revoke " + token.name);
+                                            "another, or revoke it first: causeway node revoke " +
+                                            token.name);
         }
         // An unused token that expired makes room for its successor.
         TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL"));
@@ -44,9 +48,9 @@ Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix
 }
 
 Result<bool> EnrolmentStore::name_is_taken(const std::string& name, std::int64_t now_unix_s) {
-    TRY_ASSIGN(auto query, database_.prepare(
-        "SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL "
-        "UNION SELECT 1 FROM tokens WHERE name = ? AND used_by IS NULL AND expires > ?"));
+    TRY_ASSIGN(auto query,
+               database_.prepare("SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL "
+                                 "UNION SELECT 1 FROM tokens WHERE name = ? AND used_by IS NULL AND expires > ?"));
     return query.bind(name, name, now_unix_s).next();
 }
 
@@ -79,6 +83,7 @@ Result<CertificateRecord> EnrolmentStore::enrol_now(const EnrolmentRequest& requ
     if (token.expires_unix_s <= request.now_unix_s) {
         return refuse("token_expired", "the token of " + request.name + " has expired: ask for a new one");
     }
+    // From here on an error undoes everything: a signature that failed has not used the token up.
     TRY_ASSIGN(auto certificate, issue(token, request.public_key));
     TRY(insert(certificate));
     TRY_ASSIGN(auto use, database_.prepare("UPDATE tokens SET used_by = ? WHERE secret_sha256 = ?"));
@@ -97,8 +102,8 @@ Result<CertificateRecord> EnrolmentStore::repeat_answer(const EnrolmentRequest& 
 /// The first certificate issued to that key.
 Result<std::optional<CertificateRecord>> EnrolmentStore::certificate_of_key(const std::string& name,
                                                                             const Bytes& public_key) {
-    TRY_ASSIGN(auto query,
-               database_.prepare(all_columns + "WHERE name = ? AND public_key = ? ORDER BY issued, fingerprint LIMIT 1"));
+    TRY_ASSIGN(auto query, database_.prepare(all_columns +
+                                             "WHERE name = ? AND public_key = ? ORDER BY issued, fingerprint LIMIT 1"));
     TRY_ASSIGN(const auto exists, query.bind(name, public_key).next());
     if (!exists) {
         return std::optional<CertificateRecord>{};
@@ -109,8 +114,9 @@ Result<std::optional<CertificateRecord>> EnrolmentStore::certificate_of_key(cons
 
 Status EnrolmentStore::insert(const CertificateRecord& certificate) {
     TRY_ASSIGN(auto write, database_.prepare("INSERT INTO certificates VALUES (?, ?, ?, ?, ?, ?, ?, NULL)"));
-    return write.bind(certificate.fingerprint, certificate.name, certificate.role, certificate.public_key,
-                      certificate.certificate, certificate.issued_unix_s, certificate.expires_unix_s)
+    return write
+        .bind(certificate.fingerprint, certificate.name, certificate.role, certificate.public_key,
+              certificate.certificate, certificate.issued_unix_s, certificate.expires_unix_s)
         .run();
 }
 
@@ -141,6 +147,7 @@ Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s) 
     });
 }
 
+// Newest first within a name, so the first row of each name is the one to show.
 Result<std::vector<CertificateRecord>> EnrolmentStore::nodes() {
     TRY_ASSIGN(auto query, database_.prepare(all_columns + "ORDER BY name, issued DESC, fingerprint"));
     std::vector<CertificateRecord> nodes;

@@ -27,8 +27,8 @@ struct CertificateRecord {
     Digest fingerprint;  // SHA-256 of `certificate`
     std::string name;
     std::string role;
-    Bytes public_key;    // DER SubjectPublicKeyInfo
-    Bytes certificate;   // DER
+    Bytes public_key;   // DER SubjectPublicKeyInfo
+    Bytes certificate;  // DER
     std::int64_t issued_unix_s = 0;
     std::int64_t expires_unix_s = 0;
     std::optional<std::int64_t> revoked_unix_s;

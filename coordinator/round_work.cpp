@@ -1,3 +1,5 @@
+// Glue between the wire's words, the firewall and the sum. Refusals say what was expected, for the person at the
+// client. Thread: RoundInput any, RoundWork one worker at a time; no locks.
 #include "coordinator/round_work.h"
 
 #include <cmath>
@@ -19,6 +21,7 @@ ArenaRanges exchanged(const TensorTable& table) {
             RangeSet{}};
 }
 
+// In double and in order of elements: it is shown and logged, so it too must be the same in every run.
 double distance(std::span<const float> a, std::span<const float> b) {
     double squares = 0;
     for (std::size_t i = 0; i < a.size(); ++i) {
@@ -47,18 +50,20 @@ RoundInput::RoundInput(Chain chain, RoundRules rules, std::uint32_t round, Model
 tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, const HeldUpdate& offered,
                                                        ByteView bytes) const {
     if (offered.round != round_) {
-        return tl::unexpected(Refusal{"wrong_round", "this is an update of round " + std::to_string(offered.round) +
-                                                         "; " + expectation(*this), "", 0});
+        return tl::unexpected(
+            Refusal{"wrong_round",
+                    "this is an update of round " + std::to_string(offered.round) + "; " + expectation(*this), "", 0});
     }
+    // Updates hold theta_local, so one from another start would pass every other check and still be wrong.
     if (offered.start_model != start_digest_) {
-        return tl::unexpected(Refusal{"wrong_model", "the update was trained from model " +
-                                      offered.start_model.short_hex() + ", the round starts from " +
-                                      start_digest_.short_hex(), "", 0});
+        return tl::unexpected(Refusal{"wrong_model",
+                                      "the update was trained from model " + offered.start_model.short_hex() +
+                                          ", the round starts from " + start_digest_.short_hex(),
+                                      "", 0});
     }
     auto update = decode_update(rules_.codec, bytes, limits_);
     if (!update) {
-        return tl::unexpected(
-            Refusal{update.error().code, update.error().message + "; " + expectation(*this), "", 0});
+        return tl::unexpected(Refusal{update.error().code, update.error().message + "; " + expectation(*this), "", 0});
     }
     if (auto refusal = check_update(chain_.table(), firewall_, values_of(start_), *update, offered.weight)) {
         return tl::unexpected(*std::move(refusal));
@@ -69,8 +74,9 @@ tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, 
 Status RoundWork::open_round(std::shared_ptr<const RoundInput> input) {
     const auto& rules = input->rules();
     if (rules.aggregator.needs != AggregatorNeeds::running_sum) {
-        return fail(ErrorKind::unsupported, "needs_all_updates",
-                    "the aggregator " + rules.aggregator.text + " needs all updates at once; this build keeps sums only");
+        return fail(
+            ErrorKind::unsupported, "needs_all_updates",
+            "the aggregator " + rules.aggregator.text + " needs all updates at once; this build keeps sums only");
     }
     finished_.reset();
     counted_.clear();
@@ -81,15 +87,16 @@ Status RoundWork::open_round(std::shared_ptr<const RoundInput> input) {
 
 std::optional<Refusal> RoundWork::add(CheckedUpdate update) {
     if (!sum_ || update.round != input_->round()) {
-        return Refusal{"wrong_round", "the update of round " + std::to_string(update.round) +
-                       " comes when that round is not open", "", 0};
+        return Refusal{"wrong_round",
+                       "the update of round " + std::to_string(update.round) + " comes when that round is not open", "",
+                       0};
     }
     const auto [known, is_new] = counted_.emplace(update.node, update.digest);
     if (!is_new) {
         return known->second == update.digest
                    ? std::nullopt
-                   : std::optional(Refusal{"duplicate", "another update of " + update.node + " is in this round's sum",
-                                           "", 0});
+                   : std::optional(
+                         Refusal{"duplicate", "another update of " + update.node + " is in this round's sum", "", 0});
     }
     sum_->add(update.update, update.weight);
     return std::nullopt;

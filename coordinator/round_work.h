@@ -4,8 +4,8 @@
 // against it at once. RoundWork owns the sum: one worker at a time adds what the others have checked. The result
 // depends neither on the number of workers nor on the order in which updates come.
 //
-// Memory, with P exchanged elements: 16 P limbs + 4 P start + 4 P result, whatever the cohort, and one update per worker
-// that checks. The file's bytes (4 P) come when the limbs are gone.
+// Memory, with P exchanged elements: 16 P limbs + 4 P start + 4 P result, whatever the cohort, and one update per
+// worker that checks. The file's bytes (4 P) come when the limbs are gone.
 #pragma once
 
 #include <map>
@@ -78,9 +78,9 @@ private:
 struct FinishedRound {
     std::uint32_t round = 0;
     ModelState model;
-    Bytes file;      // canonical safetensors
-    Digest digest;   // SHA-256 of file
-    double update_norm = 0;  // L2 of the trainable arena's change
+    Bytes file;                                           // canonical safetensors
+    Digest digest;                                        // SHA-256 of file
+    double update_norm = 0;                               // L2 of the trainable arena's change
     std::vector<std::pair<std::string, Digest>> counted;  // node, update; sorted by node
 };
 

@@ -1,3 +1,5 @@
+// The folder's own list is the truth: nothing is remembered but what waits for its commit. Foreign files in the
+// folder are left alone.
 #include "coordinator/snapshots.h"
 
 #include <optional>
@@ -19,7 +21,10 @@ std::optional<Digest> digest_of(const fs::path& path) {
     return digest ? std::optional(*digest) : std::nullopt;
 }
 
-bool is_leftover(const fs::path& path) { return path.extension() == ".tmp"; }
+// write_file_durably writes here first; a kill leaves it.
+bool is_leftover(const fs::path& path) {
+    return path.extension() == ".tmp";
+}
 
 }  // namespace
 
@@ -29,7 +34,9 @@ Result<Snapshots> Snapshots::open(const fs::path& state) {
     return Snapshots(folder);
 }
 
-Result<Digest> Snapshots::write(ByteView file) { return write(file, sha256(file)); }
+Result<Digest> Snapshots::write(ByteView file) {
+    return write(file, sha256(file));
+}
 
 Result<Digest> Snapshots::write(ByteView file, const Digest& digest) {
     // A file under its digest was renamed when complete; only its length could tell of a disk that lost data.
@@ -51,7 +58,9 @@ Result<Bytes> Snapshots::read(const Digest& digest, std::uint64_t limit) const {
     return bytes;
 }
 
-fs::path Snapshots::path(const Digest& digest) const { return folder_ / (digest.hex() + std::string(suffix)); }
+fs::path Snapshots::path(const Digest& digest) const {
+    return folder_ / (digest.hex() + std::string(suffix));
+}
 
 bool Snapshots::has(const Digest& digest) const {
     std::error_code error;
@@ -67,6 +76,7 @@ Status Snapshots::remove_unnamed(const std::set<Digest>& named) {
             doomed.push_back(entry.path());
         }
     }
+    // Named now: from here on the store decides about it.
     for (const auto& digest : named) {
         awaiting_.erase(digest);
     }

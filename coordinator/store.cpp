@@ -1,3 +1,5 @@
+// One function per kind of persist, all called inside one transaction. Statements are prepared anew each time: that is
+// little beside the transaction's flush, and nothing has to be kept valid across migrations.
 #include "coordinator/store.h"
 
 #include <system_error>
@@ -14,7 +16,9 @@ Result<std::int64_t> single_integer(Database& database, const std::string& sql) 
     return query.integer(0);
 }
 
-bool is_terminal(std::string_view state) { return state == "succeeded" || state == "failed" || state == "cancelled"; }
+bool is_terminal(std::string_view state) {
+    return state == "succeeded" || state == "failed" || state == "cancelled";
+}
 
 Json to_json(const std::vector<std::string>& names) {
     auto array = Json::array();
@@ -35,6 +39,7 @@ Result<Store> Store::open(const std::filesystem::path& state, StoreOptions optio
     return store;
 }
 
+// The copy is taken before the transaction: whatever a migration does, the old folder can be had back.
 Status Store::migrate(const std::filesystem::path& path, std::span<const char* const> migrations) {
     TRY_ASSIGN(const auto format, single_integer(database_, "PRAGMA user_version"));
     const auto present = static_cast<std::int64_t>(migrations.size());
@@ -57,6 +62,8 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
     });
 }
 
+// A transaction of its own, before anything is promised: no two processes ever speak under one epoch, even when the
+// first died before it said a word.
 Status Store::raise_epoch() {
     TRY(database_.transaction(
         [&] { return database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'"); }));
@@ -77,6 +84,7 @@ Status Store::execute(std::span<const Persist> persists) {
     });
 }
 
+// Compare-and-set against terminal states: a late message of another thread cannot revive what is over.
 Status Store::save(const SaveExperiment& experiment) {
     TRY_ASSIGN(auto query, database_.prepare("SELECT state FROM experiments WHERE id = ?"));
     TRY_ASSIGN(const auto exists, query.bind(experiment.experiment).next());
@@ -90,8 +98,9 @@ Status Store::save(const SaveExperiment& experiment) {
                                              "DO UPDATE SET name = excluded.name, file = excluded.file, "
                                              "state = excluded.state, reason = excluded.reason, "
                                              "submitted_by = excluded.submitted_by"));
-    return write.bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
-                      experiment.submitted_by)
+    return write
+        .bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
+              experiment.submitted_by)
         .run();
 }
 
@@ -107,12 +116,14 @@ Status Store::save(const SaveCommit& commit) {
         return {};
     }
     TRY_ASSIGN(auto write, database_.prepare("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)"));
-    TRY(write.bind(commit.experiment, commit.round, commit.model, commit.model_bytes,
-                   to_json(commit.next_cohort).dump(), commit.summary.dump())
+    TRY(write
+            .bind(commit.experiment, commit.round, commit.model, commit.model_bytes, to_json(commit.next_cohort).dump(),
+                  commit.summary.dump())
             .run());
     return save_participants(commit);
 }
 
+// Commits are numbered without gaps, so their count says which round may come next.
 Result<bool> Store::is_repeated(const SaveCommit& commit) {
     TRY_ASSIGN(auto query, database_.prepare("SELECT model FROM commits WHERE experiment = ? AND round = ?"));
     TRY_ASSIGN(const auto exists, query.bind(commit.experiment, commit.round).next());
@@ -140,13 +151,15 @@ Status Store::save_participants(const SaveCommit& commit) {
     return {};
 }
 
+// Replaced when repeated: evaluation is a pure function of the model, done again after a restart.
 Status Store::save(const SaveEvaluation& evaluation) {
     TRY_ASSIGN(auto write, database_.prepare("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?)"));
-    return write.bind(evaluation.experiment, evaluation.round, evaluation.loss, evaluation.accuracy,
-                      evaluation.examples)
+    return write
+        .bind(evaluation.experiment, evaluation.round, evaluation.loss, evaluation.accuracy, evaluation.examples)
         .run();
 }
 
+// A declaration replaces the node's earlier one as a whole: a dataset that it no longer holds must not be scheduled.
 Status Store::save(const SaveDeclaration& declaration) {
     TRY_ASSIGN(auto forget, database_.prepare("DELETE FROM datasets WHERE node = ?"));
     TRY(forget.bind(declaration.node).run());
@@ -157,8 +170,9 @@ Status Store::save(const SaveDeclaration& declaration) {
         for (const auto dimension : dataset.shape) {
             shape.push(dimension);
         }
-        TRY(write.bind(declaration.node, position++, dataset.name, dataset.digest, dataset.examples, shape.dump(),
-                       dataset.classes)
+        TRY(write
+                .bind(declaration.node, position++, dataset.name, dataset.digest, dataset.examples, shape.dump(),
+                      dataset.classes)
                 .run());
     }
     return {};

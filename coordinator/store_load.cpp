@@ -1,3 +1,5 @@
+// Rows are our own writing, but the file could have been damaged or edited: what does not parse is `corrupt`, not a
+// bug. Thread: the store thread, once at a start.
 #include "coordinator/store_load.h"
 
 namespace causeway {
@@ -20,8 +22,12 @@ Status each_row(Database& database, const std::string& sql, const Read& read) {
     }
 }
 
-ExperimentId id_of(const Statement& row, int column) { return static_cast<ExperimentId>(row.integer(column)); }
-std::uint32_t round_of(const Statement& row, int column) { return static_cast<std::uint32_t>(row.integer(column)); }
+ExperimentId id_of(const Statement& row, int column) {
+    return static_cast<ExperimentId>(row.integer(column));
+}
+std::uint32_t round_of(const Statement& row, int column) {
+    return static_cast<std::uint32_t>(row.integer(column));
+}
 
 Status load_experiments(Database& database, ById& experiments) {
     return each_row(database, "SELECT id, name, file, state, reason, submitted_by FROM experiments",
@@ -32,9 +38,11 @@ Status load_experiments(Database& database, ById& experiments) {
                     });
 }
 
+// In the order of rounds, so the last one read leaves its cohort as the next.
 Status load_commits(Database& database, ById& experiments) {
-    const auto* sql = "SELECT experiment, round, model, model_bytes, next_cohort, summary FROM commits "
-                      "ORDER BY experiment, round";
+    const auto* sql =
+        "SELECT experiment, round, model, model_bytes, next_cohort, summary FROM commits "
+        "ORDER BY experiment, round";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         auto& experiment = experiments[id_of(row, 0)];
         RecoveredRound round;
@@ -66,6 +74,7 @@ Status load_evaluations(Database& database, ById& experiments) {
     });
 }
 
+// Ascending rounds: a later one overwrites an earlier one of the same node.
 Status load_counted(Database& database, ById& experiments) {
     const auto* sql = "SELECT experiment, node, round, update_digest FROM participants ORDER BY experiment, round";
     return each_row(database, sql, [&](const Statement& row) -> Status {
@@ -75,9 +84,11 @@ Status load_counted(Database& database, ById& experiments) {
     });
 }
 
+// Only those of the open round: earlier ones took effect in the commits. The count of commits is the open round.
 Status load_decisions(Database& database, ById& experiments) {
-    const auto* sql = "SELECT experiment, round, kind, detail FROM decisions AS d WHERE round = (SELECT COUNT(*) "
-                      "FROM commits WHERE experiment = d.experiment) ORDER BY sequence";
+    const auto* sql =
+        "SELECT experiment, round, kind, detail FROM decisions AS d WHERE round = (SELECT COUNT(*) "
+        "FROM commits WHERE experiment = d.experiment) ORDER BY sequence";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_json));
         const auto id = id_of(row, 0);

@@ -222,7 +222,8 @@ TEST_CASE("a partial sum of another model, of impossible weights or limbs, or cu
     CHECK(ExactSum::from_partial(large, limits).error().code == "out_of_range");
 }
 
-TEST_CASE("ten thousand mutated partial sums give a sum or an error, and what is accepted merges", "[fuzz][exact_sum]") {
+TEST_CASE("ten thousand mutated partial sums give a sum or an error, and what is accepted merges",
+          "[fuzz][exact_sum]") {
     const unsigned seed = 99;
     CAPTURE(seed);
     std::mt19937 random(seed);

@@ -20,9 +20,13 @@ const std::vector<float> trainable(16, 0.5f);
 const std::vector<float> buffers(3, 0.25f);
 const ArenaValues start{trainable, buffers, {}};
 
-FirewallRules rules() { return {{RangeSet::all(16), RangeSet::all(3), {}}, 3, std::nullopt, Fidelity::lossless}; }
+FirewallRules rules() {
+    return {{RangeSet::all(16), RangeSet::all(3), {}}, 3, std::nullopt, Fidelity::lossless};
+}
 
-Update good_update() { return make_update(table(), rules().expected, start); }
+Update good_update() {
+    return make_update(table(), rules().expected, start);
+}
 
 Refusal refused(const Update& update, const FirewallRules& rules, std::int64_t weight = 10) {
     const auto refusal = check_update(table(), rules, start, update, weight);
@@ -95,7 +99,8 @@ TEST_CASE("weight times value times cohort stays below 2^52", "[unit][firewall]"
 }
 
 TEST_CASE("a weight that is no integer in [0, 2^29) is refused", "[unit][firewall][case5]") {
-    for (const std::int64_t wrong : {std::int64_t{-1}, std::int64_t{1} << 29, std::numeric_limits<std::int64_t>::min()}) {
+    for (const std::int64_t wrong :
+         {std::int64_t{-1}, std::int64_t{1} << 29, std::numeric_limits<std::int64_t>::min()}) {
         CHECK(refused(good_update(), rules(), wrong).code == "bad_weight");
     }
 }

@@ -8,8 +8,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Bytes model(char letter, std::size_t size = 100) { return Bytes(size, static_cast<std::byte>(letter)); }
-Digest name(char letter, std::size_t size = 100) { return sha256(model(letter, size)); }
+Bytes model(char letter, std::size_t size = 100) {
+    return Bytes(size, static_cast<std::byte>(letter));
+}
+Digest name(char letter, std::size_t size = 100) {
+    return sha256(model(letter, size));
+}
 
 ModelCache open_cache(const TemporaryFolder& temporary, std::uint64_t bytes = 1000) {
     auto cache = ModelCache::open(temporary.path, {bytes, 2});

@@ -12,7 +12,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t experiment = 7;
 
-Bytes update_of(std::uint32_t round) { return to_bytes("the update of round " + std::to_string(round)); }
+Bytes update_of(std::uint32_t round) {
+    return to_bytes("the update of round " + std::to_string(round));
+}
 
 HeldUpdate held_of(std::uint32_t round) {
     HeldUpdate held;
@@ -40,8 +42,12 @@ StateFolder reopen(const TemporaryFolder& temporary) {
     return *std::move(folder);
 }
 
-fs::path base_file(const TemporaryFolder& temporary) { return temporary.path / "experiments" / "7.base"; }
-fs::path pending_file(const TemporaryFolder& temporary) { return temporary.path / "experiments" / "7.pending"; }
+fs::path base_file(const TemporaryFolder& temporary) {
+    return temporary.path / "experiments" / "7.base";
+}
+fs::path pending_file(const TemporaryFolder& temporary) {
+    return temporary.path / "experiments" / "7.pending";
+}
 
 }  // namespace
 
@@ -140,8 +146,8 @@ TEST_CASE("a killed client has the state of the last round it finished, or of th
         const auto folder = reopen(temporary);
         const auto base = *folder.base(experiment);
         const auto held = *folder.held();
-        const auto round = base.empty() ? 0u : static_cast<std::uint32_t>(std::stoul(
-                                                   std::string(as_text(base.at("data_cursor")))));
+        const auto round =
+            base.empty() ? 0u : static_cast<std::uint32_t>(std::stoul(std::string(as_text(base.at("data_cursor")))));
         REQUIRE(round >= static_cast<std::uint32_t>(steps) / 2);
         REQUIRE((base.empty() || base == sections_of(round)));
         REQUIRE((held.empty() || held == std::vector{held_of(round + 1)}));

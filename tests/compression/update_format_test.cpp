@@ -37,9 +37,13 @@ const Codec& dense() {
     return codec;
 }
 
-Result<Update> decode(ByteView bytes) { return decode_update(dense(), bytes, decode_limits(two_layer_table())); }
+Result<Update> decode(ByteView bytes) {
+    return decode_update(dense(), bytes, decode_limits(two_layer_table()));
+}
 
-std::string code_of(const Result<Update>& result) { return result ? "" : result.error().code; }
+std::string code_of(const Result<Update>& result) {
+    return result ? "" : result.error().code;
+}
 
 }  // namespace
 

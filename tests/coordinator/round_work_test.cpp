@@ -29,7 +29,9 @@ ModelState random_model(const Chain& chain, unsigned seed) {
     return state;
 }
 
-RoundRules rules() { return {*parse_codec("dense"), *parse_aggregator("mean", {10, 1}), 10, std::nullopt}; }
+RoundRules rules() {
+    return {*parse_codec("dense"), *parse_aggregator("mean", {10, 1}), 10, std::nullopt};
+}
 
 std::shared_ptr<const RoundInput> make_input() {
     const auto chain = small_chain();
@@ -196,7 +198,8 @@ TEST_CASE("a refused update leaves no trace, wherever it comes in the order", "[
     }
 }
 
-TEST_CASE("garbage is refused with what was expected, and ten thousand mutations do no harm", "[fuzz][round_work][case7]") {
+TEST_CASE("garbage is refused with what was expected, and ten thousand mutations do no harm",
+          "[fuzz][round_work][case7]") {
     const auto good = offer("ann", random_model(small_chain(), 2), 5);
     auto work = open_work();
     auto garbage = good;

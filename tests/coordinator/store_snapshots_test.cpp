@@ -7,7 +7,9 @@
 namespace causeway {
 namespace {
 
-Bytes model(std::uint32_t round) { return to_bytes("model of round " + std::to_string(round)); }
+Bytes model(std::uint32_t round) {
+    return to_bytes("model of round " + std::to_string(round));
+}
 
 Snapshots open_snapshots(const TemporaryFolder& folder) {
     auto snapshots = Snapshots::open(folder.path);

@@ -23,8 +23,12 @@ SaveExperiment experiment(std::string state, std::string reason = "") {
     return {id, "digits", "[experiment]\nname = \"digits\"\n", std::move(state), std::move(reason), "operator"};
 }
 
-Digest model_of(std::uint32_t round) { return sha256("model " + std::to_string(round)); }
-Digest update_of(const std::string& node, std::uint32_t round) { return sha256(node + std::to_string(round)); }
+Digest model_of(std::uint32_t round) {
+    return sha256("model " + std::to_string(round));
+}
+Digest update_of(const std::string& node, std::uint32_t round) {
+    return sha256(node + std::to_string(round));
+}
 
 SaveCommit commit(std::uint32_t round) {
     SaveCommit commit{id, round, model_of(round), 1000 + round, {}, {"ann", "bob"}, Json::object().set("loss", 0.5)};
@@ -38,7 +42,9 @@ SaveDecision decision(std::uint32_t round, const std::string& kind) {
     return {id, round, kind, Json::object().set("node", "ann").set("attempt", 2)};
 }
 
-Status run(Store& store, std::vector<Persist> persists) { return store.execute(persists); }
+Status run(Store& store, std::vector<Persist> persists) {
+    return store.execute(persists);
+}
 
 void commit_rounds(Store& store, std::uint32_t last) {
     REQUIRE(run(store, {experiment("running")}));
@@ -135,7 +141,8 @@ TEST_CASE("a step is persisted whole or not at all", "[unit][store]") {
     CHECK(recovered(store).saved.state == "running");
 }
 
-TEST_CASE("a committed round is never redone: repeating it changes nothing, another model is refused", "[unit][store]") {
+TEST_CASE("a committed round is never redone: repeating it changes nothing, another model is refused",
+          "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
     commit_rounds(store, 2);
@@ -227,7 +234,10 @@ TEST_CASE("a full disk fails the step with disk_full; with room the same step su
 
 TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[unit][store]") {
     const TemporaryFolder folder;
-    { auto store = open_store(folder); commit_rounds(store, 1); }
+    {
+        auto store = open_store(folder);
+        commit_rounds(store, 1);
+    }
     const char* next[] = {store_migrations()[0], "CREATE TABLE later (x); UPDATE experiments SET reason = 'migrated';"};
     {
         auto store = open_store(folder, {{}, next});
@@ -247,7 +257,10 @@ TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[
 
 TEST_CASE("a migration that fails leaves the old format", "[unit][store]") {
     const TemporaryFolder folder;
-    { auto store = open_store(folder); commit_rounds(store, 0); }
+    {
+        auto store = open_store(folder);
+        commit_rounds(store, 0);
+    }
     const char* broken[] = {store_migrations()[0], "UPDATE experiments SET reason = 'half'; SELECT nonsense;"};
     REQUIRE_FALSE(Store::open(folder.path, {{}, broken}));
     auto store = open_store(folder);
