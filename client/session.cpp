@@ -40,6 +40,7 @@ Effects Session::step(Instant now, const Event& event) {
 
 // ---------------------------------------------------------------- link
 
+/// The greeting asks: every held update is named, and the coordinator says what became of each.
 void Session::on(Instant now, const Connected&, Effects& effects) {
     if (link_ != Link::connecting) {
         return;
@@ -75,12 +76,10 @@ void Session::lose_link(Instant now, const std::string& why, Effects& effects) {
 
 /// Doubling from the first pause to the longest, minus up to half by a jitter keyed by node and attempt.
 Duration Session::pause_before_attempt(std::uint32_t attempt) const {
-    const auto whole = std::min(reconnect_first * (std::int64_t{1} << std::min<std::uint32_t>(attempt, 8)),
-                                reconnect_longest);
-    RandomStream stream({.seed = options_.jitter_seed,
-                         .purpose = "reconnect",
-                         .round = attempt,
-                         .node = node_key(options_.node)});
+    const auto whole =
+        std::min(reconnect_first * (std::int64_t{1} << std::min<std::uint32_t>(attempt, 8)), reconnect_longest);
+    RandomStream stream(
+        {.seed = options_.jitter_seed, .purpose = "reconnect", .round = attempt, .node = node_key(options_.node)});
     const auto jitter = static_cast<std::int64_t>(static_cast<double>(whole.count() / 2) * stream.uniform());
     return whole - Duration(jitter);
 }
@@ -94,6 +93,7 @@ void Session::on(Instant now, const Tick&, Effects& effects) {
         effects.jobs.emplace_back(Disconnect{"no welcome"});
         lose_link(now, "the coordinator did not answer the greeting", effects);
     }
+    // Without a link a fetch cannot succeed: it is due again with the next welcome.
     if (work_ && now >= work_->fetch_at && link_ == Link::online) {
         fetch(effects);
     }
@@ -126,6 +126,7 @@ void Session::hear(Instant, const ErrorNotice& message, Effects& effects) {
 
 // ---------------------------------------------------------------- assignments
 
+/// In this order: may we, are we at it, do we have it, or shall we begin.
 void Session::hear(Instant now, const Assign& assign, Effects& effects) {
     if (options_.policy) {
         if (const auto objection = options_.policy(assign)) {
@@ -142,6 +143,7 @@ void Session::hear(Instant now, const Assign& assign, Effects& effects) {
     if (work_) {
         stop_work(effects);
     }
+    // Done before, under another lease: the same start model gives the same update, so it is offered as it is.
     const auto held = held_.find({assign.lease.experiment, assign.lease.round});
     if (held != held_.end() && held->second.start_model == assign.model) {
         send(Offer{assign.lease, held->second}, effects);
@@ -162,6 +164,7 @@ void Session::drop_older(const Assign& assign, Effects& effects) {
     }
 }
 
+/// The first progress is the answer to the assignment: it is being worked on.
 void Session::begin(const Assign& assign, Effects& effects) {
     work_.emplace();
     work_->assign = assign;
@@ -189,11 +192,13 @@ void Session::on(Instant now, const ModelFetched& event, Effects& effects) {
                               format_duration(pause));
         return;
     }
+    // From here on the lease may change under the work; the trainer's answers name the one it was started with.
     work_->training = true;
     work_->trained_under = work_->assign.lease;
     effects.jobs.emplace_back(Train{work_->assign});
 }
 
+/// Steps may come thousands a second; a person looks twice.
 void Session::on(Instant now, const TrainingProgress& event, Effects& effects) {
     if (!work_ || !work_->training || event.lease != work_->trained_under) {
         return;
@@ -211,6 +216,7 @@ void Session::send_progress(Instant now, Effects& effects) {
     send(progress, effects);
 }
 
+/// The update and its pending state are durable: it is held from now on, whether it can be offered or not.
 void Session::on(Instant, const Trained& event, Effects& effects) {
     if (!work_ || !work_->training || event.lease != work_->trained_under) {
         if (!event.error) {  // of work that was stopped: the coordinator will not ask for it
@@ -238,23 +244,24 @@ void Session::stop_work(Effects& effects) {
 
 // ---------------------------------------------------------------- what became of it
 
+/// A verdict on the update itself ends it; base state returns.
 void Session::hear(Instant, const Refused& message, Effects& effects) {
     if (message.code == "stale_lease") {
         return;  // the update is kept: an Assign under the next lease asks for it, or a Committed ends it
     }
     for (auto held = held_.begin(); held != held_.end(); ++held) {
         if (held->second.digest == message.update && held->first.first == message.lease.experiment) {
-            effects.say.push_back("update of round " + std::to_string(held->first.second) + " refused: " +
-                                  message.message + " (" + message.code + ")");
+            effects.say.push_back("update of round " + std::to_string(held->first.second) +
+                                  " refused: " + message.message + " (" + message.code + ")");
             resolve(held, false, effects);
             return;
         }
     }
 }
 
+/// The only word that turns pending into base, and only for the very update it names.
 void Session::hear(Instant, const Committed& message, Effects& effects) {
-    if (work_ && work_->assign.lease.experiment == message.experiment &&
-        work_->assign.lease.round == message.round) {
+    if (work_ && work_->assign.lease.experiment == message.experiment && work_->assign.lease.round == message.round) {
         stop_work(effects);  // the round went on without us
     }
     const auto held = held_.find({message.experiment, message.round});
@@ -288,6 +295,7 @@ void Session::hear(Instant, const Dropped& message, Effects& effects) {
     send(Decline{lease, "dropped", message.code}, effects);
 }
 
+/// Terminal: nothing of the experiment is worth keeping.
 void Session::hear(Instant, const Ended& message, Effects& effects) {
     if (work_ && work_->assign.lease.experiment == message.experiment) {
         stop_work(effects);
@@ -312,6 +320,7 @@ Instant Session::deadline() const {
     return std::min(link_deadline_, fetch_at);
 }
 
+/// By experiment and round.
 std::vector<HeldUpdate> Session::held() const {
     std::vector<HeldUpdate> all;
     for (const auto& [key, update] : held_) {

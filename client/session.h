@@ -44,7 +44,7 @@ constexpr Duration greeting_limit = std::chrono::seconds(10);  // Hello to Welco
 constexpr Duration fetch_retry_first = std::chrono::seconds(1);
 constexpr Duration fetch_retry_longest = std::chrono::seconds(30);
 constexpr Duration progress_interval = std::chrono::milliseconds(500);  // as often as a person sees a change
-constexpr std::size_t max_held_told = 64;  // in one Hello; the coordinator's limit
+constexpr std::size_t max_held_told = 64;                               // in one Hello; the coordinator's limit
 
 class Session {
 public:

@@ -129,7 +129,7 @@ private:
     std::optional<Round> round_;  // while open or finishing
     std::vector<RoundRecord> records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
-    std::set<std::string> lapsed_;           // dropped and not resynced: not drawn
+    std::set<std::string> lapsed_;             // dropped and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
     std::vector<Json> events_;
     std::uint32_t next_event_round_ = 1;

@@ -82,8 +82,8 @@ Json ExperimentMachine::summary() const {
 }
 
 Json ExperimentMachine::status() const {
-    static constexpr const char* phases[] = {"queued",    "waiting for clients", "making the initial model", "training",
-                                             "committing", "evaluating",         "over"};
+    static constexpr const char* phases[] = {
+        "queued", "waiting for clients", "making the initial model", "training", "committing", "evaluating", "over"};
     auto all = summary().set("phase", phases[static_cast<int>(phase_)]);
     all.set("dataset", config_.data.dataset).set("min_clients", config_.sync.min_clients);
     if (round_) {

@@ -21,9 +21,13 @@ bool MemberLease::suspect(Instant now) {
     return true;
 }
 
-bool MemberLease::settle() { return finish(State::settled); }
+bool MemberLease::settle() {
+    return finish(State::settled);
+}
 
-bool MemberLease::drop() { return finish(State::dropped); }
+bool MemberLease::drop() {
+    return finish(State::dropped);
+}
 
 bool MemberLease::finish(State state) {
     if (over()) {

@@ -21,7 +21,9 @@ bool contiguous(const std::vector<RecoveredRound>& rounds) {
     return true;
 }
 
-ErrorNotice notice(const Error& error) { return {error.kind, error.code, error.message}; }
+ErrorNotice notice(const Error& error) {
+    return {error.kind, error.code, error.message};
+}
 
 bool speaks_our_version(const Hello& hello) {
     return hello.version_min <= protocol_version && hello.version_max >= protocol_version_min;
@@ -36,6 +38,7 @@ Coordinator::Coordinator(CoordinatorOptions options, Recovered recovered)
     }
 }
 
+/// An experiment that this build cannot read is kept, shown and failed with the reason; the others go on.
 void Coordinator::recover(const RecoveredExperiment& recovered) {
     const auto id = recovered.saved.experiment;
     last_experiment_ = std::max(last_experiment_, id);
@@ -73,6 +76,8 @@ CoordinatorEffects Coordinator::step(Instant now, const CoordinatorEvent& event)
     return effects;
 }
 
+/// Ticks are cheap and idempotent, so every step gives one to each active experiment: a member that another
+/// experiment has just let go can be drawn without a word from anybody.
 void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
     start_queued(now, effects);
     for (auto& [id, experiment] : experiments_) {
@@ -111,9 +116,7 @@ std::size_t Coordinator::active_count() const {
 // ---------------------------------------------------------------- sessions
 
 void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects& effects) {
-    const auto refuse = [&](const char* code, const char* why) {
-        effects.close.push_back({event.session, code, why});
-    };
+    const auto refuse = [&](const char* code, const char* why) { effects.close.push_back({event.session, code, why}); };
     if (!speaks_our_version(event.hello)) {
         return refuse("version", "no protocol version is spoken by both sides; upgrade the older one");
     }
@@ -123,6 +126,7 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     if (event.hello.datasets.size() > limits::datasets_per_node || event.hello.held.size() > limits::held_per_node) {
         return refuse("hello_too_long", "too many datasets or held updates in one hello");
     }
+    // From here on the session is the node's; an older one of it is closed.
     const auto& member = members_.open(event, effects);
     effects.send.push_back({event.session, Welcome{std::min(event.hello.version_max, protocol_version), event.session,
                                                    epoch_, options_.federation}});
@@ -131,6 +135,7 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     }
 }
 
+/// Each experiment answers what is held of it. Of one that is unknown here nothing can come any more.
 void Coordinator::member_ready(Instant now, const Member& member, const std::vector<HeldUpdate>& held,
                                CoordinatorEffects& effects) {
     std::map<ExperimentId, std::vector<HeldUpdate>> held_by_experiment;
@@ -182,6 +187,7 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
         on_request(now, *member, event.session, *request, effects);
         return;
     }
+    // While a member is suspected its lease does not hold; the link says SessionHeard before what it hears.
     if (member->role != "client" || member->silent) {
         return;
     }
@@ -237,6 +243,7 @@ void Coordinator::on(Instant now, const JobFailed& event, CoordinatorEffects& ef
 
 // ---------------------------------------------------------------- operators
 
+/// Verbs that give one reply at once go through answer(); watch and wait reply from finish().
 void Coordinator::on_request(Instant now, const Member& member, SessionId session, const Request& request,
                              CoordinatorEffects& effects) {
     const auto reply = [&](const Result<Json>& result) {
@@ -259,7 +266,8 @@ void Coordinator::on_request(Instant now, const Member& member, SessionId sessio
             return reply(fail(id.error()));
         }
         const auto kind = request.verb == "experiment.watch" ? Watches::Kind::watch : Watches::Kind::wait;
-        const auto from = static_cast<std::uint32_t>(std::clamp<std::int64_t>((*body)["from"].integer(), 0, 0xffffffff));
+        const auto from =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>((*body)["from"].integer(), 0, 0xffffffff));
         if (const auto added = watches_.add(session, request.id, *id, kind, from); !added) {
             reply(fail(added.error()));
         }
@@ -289,6 +297,7 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
     return fail(ErrorKind::unsupported, "unknown_verb", "this coordinator has no \"" + request.verb + "\"");
 }
 
+/// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.
 Result<Json> Coordinator::submit(const Member& member, const Json& body, CoordinatorEffects& effects) {
     TRY_ASSIGN(auto config, check_submission(body, members_));
     TRY_ASSIGN(auto assignment, assignment_of(config));
@@ -299,19 +308,19 @@ Result<Json> Coordinator::submit(const Member& member, const Json& body, Coordin
     }
     const auto id = ++last_experiment_;
     SaveExperiment saved{id, config.experiment.name, canonical_toml(config), "queued", "", member.node};
-    const auto [entry, added] =
-        experiments_.try_emplace(id, ExperimentMachine::Identity{epoch_, options_.model_path}, std::move(saved),
-                                 std::move(config), std::move(assignment));
+    const auto [entry, added] = experiments_.try_emplace(id, ExperimentMachine::Identity{epoch_, options_.model_path},
+                                                         std::move(saved), std::move(config), std::move(assignment));
     entry->second.submit(effects);
     return Json::object().set("id", id).set("name", entry->second.saved().name).set("state", "queued");
 }
 
+/// Also a queued one. What is over stays as it ended.
 Result<Json> Coordinator::cancel(Instant now, const Member& member, const Json& body, CoordinatorEffects& effects) {
     TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
     auto& experiment = experiments_.at(id);
     if (experiment.over()) {
-        return fail(ErrorKind::refused, "already_over", "experiment " + std::to_string(id) + " is already over: " +
-                                                            experiment.saved().state);
+        return fail(ErrorKind::refused, "already_over",
+                    "experiment " + std::to_string(id) + " is already over: " + experiment.saved().state);
     }
     experiment.cancel({now, members_, busy_for(id), effects}, member.node);
     return Json::object().set("id", id).set("state", experiment.saved().state);

@@ -27,6 +27,7 @@ std::vector<DatasetDeclaration> merged(std::vector<DatasetDeclaration> now,
 
 }  // namespace
 
+/// References to members are valid until the next open or close.
 const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& effects) {
     const auto& hello = opened.hello;
     Member fresh{opened.node,    opened.role,    opened.session,         false,
@@ -51,6 +52,7 @@ const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& 
     return member;
 }
 
+/// A session that was taken over is no longer in the table, so its end does not touch the newer one.
 std::string Membership::close(SessionId session) {
     operators_.erase(session);
     const auto found = nodes_by_session_.find(session);
@@ -89,6 +91,7 @@ const Member* Membership::by_node(std::string_view node) const {
     return found == members_.end() ? nullptr : &found->second;
 }
 
+/// In the order of names: draws and waits must not depend on who came first.
 std::vector<std::string> Membership::live_holders(std::string_view dataset) const {
     std::vector<std::string> names;
     for (const auto& [node, member] : members_) {

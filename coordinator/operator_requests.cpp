@@ -15,6 +15,7 @@ std::string names_or_none(const std::vector<std::string>& names) {
     return names.empty() ? "none" : join(names, ", ");
 }
 
+/// Online or not: an experiment may wait for its nodes, but not for a misspelt name.
 Status check_dataset(const std::string& dataset, const Membership& members) {
     if (members.ever_declared(dataset)) {
         return {};
@@ -23,13 +24,13 @@ Status check_dataset(const std::string& dataset, const Membership& members) {
     const auto near = nearest_name(dataset, known);
     return fail(ErrorKind::not_found, "unknown_dataset",
                 "no enrolled node ever declared the dataset \"" + dataset + "\"" +
-                    (near ? ", did you mean \"" + *near + "\"?" : std::string()) +
-                    " Known datasets: " + names_or_none(known) +
-                    ". A node declares one with `causeway join --data NAME=PATH`.");
+                    (near ? ", did you mean \"" + *near + "\"?" : std::string()) + " Known datasets: " +
+                    names_or_none(known) + ". A node declares one with `causeway join --data NAME=PATH`.");
 }
 
 }  // namespace
 
+/// From the newest: a name that was used twice means the last one.
 Result<ExperimentId> find_experiment(const Experiments& experiments, const Json& body) {
     const auto& wanted = body.has("experiment") ? body["experiment"] : body["id"];
     if (wanted.is_null()) {
@@ -96,7 +97,9 @@ Json describe_node(const std::string& node, const Member* member, const std::vec
     return Json::object()
         .set("node", node)
         .set("role", member != nullptr ? member->role : "client")
-        .set("state", member == nullptr ? "offline" : member->silent ? "silent" : "online")
+        .set("state", member == nullptr ? "offline"
+                      : member->silent  ? "silent"
+                                        : "online")
         .set("software", member != nullptr ? Json(member->software) : Json())
         .set("compute", member != nullptr ? Json(member->compute_signature) : Json())
         .set("datasets", describe_datasets(datasets));
@@ -128,8 +131,8 @@ Json list_nodes(const Membership& members, const Experiments& experiments) {
 
 Status Watches::add(SessionId session, std::uint64_t request, ExperimentId experiment, Kind kind,
                     std::uint32_t from_round) {
-    const auto own = std::count_if(watches_.begin(), watches_.end(),
-                                   [&](const auto& watch) { return watch.session == session; });
+    const auto own =
+        std::count_if(watches_.begin(), watches_.end(), [&](const auto& watch) { return watch.session == session; });
     if (watches_.size() >= limits::watches || static_cast<std::size_t>(own) >= limits::watches_per_session) {
         return fail(ErrorKind::overloaded, "too_many_watches", "too many watches are open; end one first");
     }
@@ -141,6 +144,7 @@ void Watches::close(SessionId session) {
     std::erase_if(watches_, [&](const auto& watch) { return watch.session == session; });
 }
 
+/// Each watcher gets a bounded number of events a step; who has fallen behind is served in the next ones.
 bool Watches::send(const Experiments& experiments, CoordinatorEffects& effects) {
     bool more = false;
     std::erase_if(watches_, [&](auto& watch) {

@@ -7,10 +7,9 @@
 //   experiment.submit {file, file_name, set: [text], note}  -> {id, name, state}
 //   experiment.list   {}                                    -> {experiments: [line]}
 //   experiment.status {experiment}                          -> line + {phase, open_round, quorum, members}
-//   experiment.watch  {experiment, from}                    -> one reply per round event from that round on, `done` last
-//   experiment.wait   {experiment}                          -> the done event
-//   experiment.cancel {experiment}                          -> {id, state}
-//   node.list         {}                                    -> {nodes: [...]}
+//   experiment.watch  {experiment, from}                    -> one reply per round event from that round on, `done`
+//   last experiment.wait   {experiment}                          -> the done event experiment.cancel {experiment} ->
+//   {id, state} node.list         {}                                    -> {nodes: [...]}
 // `experiment` (or `id`) is a number, or a name: the newest of that name.
 #pragma once
 

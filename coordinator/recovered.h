@@ -36,8 +36,8 @@ struct RecoveredExperiment {
 };
 
 struct Recovered {
-    std::uint64_t epoch = 1;                       // already raised for this process
-    std::vector<RecoveredExperiment> experiments;  // ascending id, also those that are over
+    std::uint64_t epoch = 1;                                          // already raised for this process
+    std::vector<RecoveredExperiment> experiments;                     // ascending id, also those that are over
     std::map<std::string, std::vector<DatasetDeclaration>> declared;  // what each node declared last (SaveDeclaration)
 };
 

@@ -37,6 +37,7 @@ void Round::restore(const SaveDecision& decision) {
     }
 }
 
+/// A settled or dropped member hears its fate again: the first telling may have been lost with its session.
 void Round::ready(Instant now, const std::string& node, SessionId session, const Digest& held,
                   CoordinatorEffects& effects) {
     auto* place = find(node);
@@ -52,6 +53,7 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
         return;  // the answer of CancelAbsorb decides, and is told then
     }
     place->lease.resync();
+    // An offer was made under the lease before; the member makes it again, at once when it holds the update.
     place->offer.reset();
     place->retry_at = never;
     if (place->lease.attempt() > 1) {
@@ -67,6 +69,7 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
     send(*place, std::move(assignment), effects);
 }
 
+/// What is being pulled goes on being pulled: if it ends well it counts, whoever is silent by then.
 void Round::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
@@ -96,6 +99,8 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
     if (!place->drop_code.empty()) {
         return;  // as in ready()
     }
+    // A stale lease says nothing about the update. Other objections are verdicts: the member has reported, and the
+    // verdict is durable so that a restart does not ask for the same update again.
     if (auto refusal = objection(*place, offer)) {
         const bool judged = refusal->code != "stale_lease" && !place->absorbing;
         send(*place, *refusal, effects);
@@ -113,6 +118,7 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
     }
 }
 
+/// What can be judged from the offer alone; the firewall sees the rest once the bytes are here.
 std::optional<Refused> Round::objection(const Place& place, const Offer& offer) const {
     const auto refuse = [&](const char* code, std::string message) {
         return Refused{offer.lease, offer.update.digest, code, std::move(message), "", 0};
@@ -127,8 +133,8 @@ std::optional<Refused> Round::objection(const Place& place, const Offer& offer) 
         return refuse("wrong_round", "the update is of another round than the lease it was offered under");
     }
     if (update.start_model != plan_.assignment.model) {
-        return refuse("wrong_start_model", "trained from " + update.start_model.short_hex() + ", the round starts from " +
-                                               plan_.assignment.model.short_hex());
+        return refuse("wrong_start_model", "trained from " + update.start_model.short_hex() +
+                                               ", the round starts from " + plan_.assignment.model.short_hex());
     }
     if (update.weight < 0 || update.weight >= limits::weight_bound) {
         return refuse("bad_weight", "weight " + std::to_string(update.weight) + " is not in 0.." +
@@ -137,6 +143,7 @@ std::optional<Refused> Round::objection(const Place& place, const Offer& offer) 
     return std::nullopt;
 }
 
+/// At most one at a time per member, or one update could enter the sum twice.
 void Round::absorb(const std::string& node, Place& place, CoordinatorEffects& effects) {
     place.absorbing = place.offer;
     effects.jobs.push_back(AbsorbUpdate{plan_.assignment.lease.experiment, number(), place.lease.attempt(), node,
@@ -170,6 +177,7 @@ void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordinator
     }
 }
 
+/// From every state: what is in the sum counts, also when its member was about to be dropped.
 void Round::settle(const std::string& node, Place& place, const HeldUpdate& asked,
                    const std::optional<Refused>& refusal, CoordinatorEffects& effects) {
     place.lease.settle();
@@ -185,6 +193,7 @@ void Round::settle(const std::string& node, Place& place, const HeldUpdate& aske
     answer_over(place, place.offer ? place.offer->digest : asked.digest, effects);
 }
 
+/// Under a live lease the pull is asked for again, a few times; a bulk connection may break on its own.
 void Round::transfer_broke(Instant now, const std::string& node, Place& place, const Error& error,
                            CoordinatorEffects& effects) {
     if (!place.drop_code.empty()) {
@@ -220,6 +229,7 @@ void Round::drop(const std::string& node, Place& place, std::string code, std::s
     }
 }
 
+/// What became of the member, and of the update it speaks of. The one place where a fate is put into words.
 void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEffects& effects) const {
     const auto lease = lease_of(place);
     if (!place.drop_code.empty()) {
@@ -239,6 +249,7 @@ void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEf
     }
 }
 
+/// The straggler deadline comes first: it ends everything that is not settled.
 void Round::tick(Instant now, CoordinatorEffects& effects) {
     const bool late = now >= closes_at_;
     for (auto& [node, place] : members_) {
@@ -256,6 +267,7 @@ void Round::tick(Instant now, CoordinatorEffects& effects) {
     }
 }
 
+/// A lost quorum is known early: drops absorb, so it can never be reached again.
 Round::Outcome Round::outcome() const {
     if (possible() < quorum()) {
         return Outcome::quorum_lost;
@@ -298,6 +310,7 @@ std::optional<Digest> Round::counted(const std::string& node) const {
     return found->second.in_sum->digest;
 }
 
+/// In the order of names, so that the sum of doubles does not depend on arrival.
 double Round::train_loss() const {
     double sum = 0;
     double weight = 0;
@@ -310,8 +323,11 @@ double Round::train_loss() const {
     return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::uint32_t Round::quorum() const { return plan_.quorum.of(static_cast<std::uint32_t>(members_.size())); }
+std::uint32_t Round::quorum() const {
+    return plan_.quorum.of(static_cast<std::uint32_t>(members_.size()));
+}
 
+/// One about to be dropped still may count while its absorption is unanswered.
 std::uint32_t Round::possible() const {
     return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
         const auto& place = entry.second;
@@ -322,13 +338,13 @@ std::uint32_t Round::possible() const {
 Json Round::status() const {
     auto rows = Json::array();
     for (const auto& [node, place] : members_) {
-        const char* state = place.in_sum                ? "counted"
-                            : place.refusal             ? "refused"
-                            : !place.drop_code.empty()  ? "dropped"
-                            : place.absorbing           ? "uploading"
-                            : place.lease.over()        ? "over"
+        const char* state = place.in_sum                               ? "counted"
+                            : place.refusal                            ? "refused"
+                            : !place.drop_code.empty()                 ? "dropped"
+                            : place.absorbing                          ? "uploading"
+                            : place.lease.over()                       ? "over"
                             : place.lease.holds(place.lease.attempt()) ? "working"
-                                                                        : "away";
+                                                                       : "away";
         rows.push(Json::object()
                       .set("node", node)
                       .set("state", state)
@@ -352,6 +368,7 @@ Lease Round::lease_of(const Place& place) const {
     return lease;
 }
 
+/// Without a session nothing is said; ready() says it.
 void Round::send(const Place& place, Message message, CoordinatorEffects& effects) const {
     if (place.session != 0) {
         effects.send.push_back({place.session, std::move(message)});

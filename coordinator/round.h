@@ -74,12 +74,12 @@ public:
 private:
     struct Place {
         MemberLease lease;
-        SessionId session = 0;             // 0: none
-        std::optional<HeldUpdate> offer;   // under the current attempt
+        SessionId session = 0;                // 0: none
+        std::optional<HeldUpdate> offer;      // under the current attempt
         std::optional<HeldUpdate> absorbing;  // asked for and not answered
         std::optional<HeldUpdate> in_sum;
         std::optional<Refused> refusal;
-        std::string drop_code;             // set when it is dropped, or will be once `absorbing` is answered
+        std::string drop_code;  // set when it is dropped, or will be once `absorbing` is answered
         std::string drop_message;
         std::uint32_t failed_transfers = 0;
         Instant retry_at = never;

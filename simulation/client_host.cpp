@@ -21,6 +21,7 @@ void ClientHost::start() {
     take(session_->start(around_.queue.now()));
 }
 
+/// The folder stays: the next start reads from it what is held.
 void ClientHost::crash() {
     around_.transcript.add(options_.node, "crash");
     ++life_;
@@ -53,6 +54,7 @@ void ClientHost::event(const node::Event& event) {
     }
 }
 
+/// Persist, then send, then jobs; a crash can come before any of them.
 void ClientHost::take(const node::Effects& effects) {
     wake(effects.wake_at);
     for (const auto& one : effects.persist) {
@@ -91,10 +93,10 @@ void ClientHost::wake(Instant when) {
     ++wakes_;
     if (when != never) {
         around_.queue.at(when, while_alive([this, wake = wakes_] {
-            if (wake == wakes_) {
-                event(node::Tick{});
-            }
-        }));
+                             if (wake == wakes_) {
+                                 event(node::Tick{});
+                             }
+                         }));
     }
 }
 
@@ -112,6 +114,7 @@ void ClientHost::run(const node::Job& job) {
     }
 }
 
+/// From the cache at once; else over the link, from the chunk where the last try ended.
 void ClientHost::fetch(const node::FetchModel& job) {
     if (work_.has_model(job.model)) {
         around_.queue.after(Duration::zero(), while_alive([this, job] { event(node::ModelFetched{job.model, {}}); }));
@@ -136,19 +139,20 @@ void ClientHost::fetch(const node::FetchModel& job) {
     });
 }
 
+/// The work is done at the instant the training ends, so a crash or stop before leaves nothing behind.
 void ClientHost::train(const node::Train& job) {
     const auto run = ++trainings_;
     const auto time = work_.time_to_train(job.assign);
     around_.queue.after(time / 2, while_alive([this, run, lease = job.assign.lease] {
-        if (trainings_ == run) {
-            event(node::TrainingProgress{lease, 1, 2, 1.0});
-        }
-    }));
+                            if (trainings_ == run) {
+                                event(node::TrainingProgress{lease, 1, 2, 1.0});
+                            }
+                        }));
     around_.queue.after(time, while_alive([this, run, assign = job.assign] {
-        if (trainings_ == run) {
-            event(work_.train(assign));
-        }
-    }));
+                            if (trainings_ == run) {
+                                event(work_.train(assign));
+                            }
+                        }));
 }
 
 }  // namespace causeway::simulation

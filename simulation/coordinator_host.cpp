@@ -7,6 +7,7 @@
 
 namespace causeway::simulation {
 
+/// What a process had planned dies with it.
 std::function<void()> CoordinatorHost::while_alive(std::function<void()> action) {
     return [this, life = life_, action = std::move(action)] {
         if (life_ == life && machine_) {
@@ -24,6 +25,7 @@ void CoordinatorHost::start() {
     take(machine_->start(around_.queue.now()));
 }
 
+/// Sessions, sums and everything not persisted are gone; the store stays.
 void CoordinatorHost::crash() {
     around_.transcript.add("coordinator", "crash");
     ++life_;
@@ -60,24 +62,27 @@ void CoordinatorHost::event(const CoordinatorEvent& event) {
     }
 }
 
+/// Steps are released in order, each when its persists are done.
 void CoordinatorHost::take(CoordinatorEffects effects) {
     wake(effects.wake_at);
-    released_until_ = std::max(released_until_, around_.queue.now()) +
-                      (effects.persist.empty() ? Duration::zero() : store_time);
+    released_until_ =
+        std::max(released_until_, around_.queue.now()) + (effects.persist.empty() ? Duration::zero() : store_time);
     around_.queue.at(released_until_, while_alive([this, effects = std::move(effects)] { released(effects); }));
 }
 
+/// Only the latest wish counts: every step says anew when to wake.
 void CoordinatorHost::wake(Instant when) {
     ++wakes_;
     if (when != never) {
         around_.queue.at(when, while_alive([this, wake = wakes_] {
-            if (wake == wakes_) {
-                event(Tick{});
-            }
-        }));
+                             if (wake == wakes_) {
+                                 event(Tick{});
+                             }
+                         }));
     }
 }
 
+/// A transaction is one effect, each send and each job is one: a crash can come before any of them.
 void CoordinatorHost::released(const CoordinatorEffects& effects) {
     if (!effects.persist.empty()) {
         if (!survives_next_effect()) {
@@ -132,6 +137,7 @@ void CoordinatorHost::close(const CloseSession& close) {
     }
 }
 
+/// As in the daemon, the hello makes a connection a session.
 void CoordinatorHost::heard(std::size_t link, ConnectionId connection, const Message& message) {
     if (const auto* hello = std::get_if<Hello>(&message)) {
         sessions_[connection] = link;
@@ -196,13 +202,15 @@ void CoordinatorHost::absorb(const AbsorbUpdate& job) {
     }
     fetching_[{job.experiment, job.round, job.node}] = true;
     const auto life = life_;
-    around_.network.transfer(found->second, Side::client, job.update.bytes, at, [this, job, life](const Status& status) {
-        if (life_ == life && machine_) {
-            absorbed(job, status ? std::nullopt : std::optional(status.error()));
-        }
-    });
+    around_.network.transfer(found->second, Side::client, job.update.bytes, at,
+                             [this, job, life](const Status& status) {
+                                 if (life_ == life && machine_) {
+                                     absorbed(job, status ? std::nullopt : std::optional(status.error()));
+                                 }
+                             });
 }
 
+/// Given up in time, nothing of it enters the sum; later it is too late, and it counts (CancelAbsorb).
 void CoordinatorHost::absorbed(const AbsorbUpdate& job, std::optional<Error> error) {
     const FetchKey key{job.experiment, job.round, job.node};
     const auto wanted = fetching_.find(key);

@@ -29,7 +29,7 @@ public:
         Invariants& invariants;
         Transcript& transcript;
         std::function<Result<Bytes>(std::size_t link, const Digest&)> read_update;  // at the client
-        std::vector<std::string> nodes;  // by link
+        std::vector<std::string> nodes;                                             // by link
     };
 
     CoordinatorHost(Surroundings around, CoordinatorOptions options, CoordinatorWork& work)
@@ -67,7 +67,7 @@ private:
     CoordinatorWork& work_;
     MemoryStore store_;
     std::optional<Coordinator> machine_;
-    std::uint64_t life_ = 0;   // rises at each crash
+    std::uint64_t life_ = 0;  // rises at each crash
     std::uint64_t epoch_ = 0;
     std::uint64_t wakes_ = 0;
     Instant released_until_{};

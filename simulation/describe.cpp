@@ -18,8 +18,12 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 std::string text(const Lease& lease) {
     return fmt::format("{}/{}#{}@{}", lease.experiment, lease.round, lease.attempt, lease.epoch);
 }
-std::string text(const Digest& digest) { return digest.empty() ? "-" : digest.short_hex(); }
-std::string names(const std::vector<std::string>& list) { return list.empty() ? "-" : join(list, ","); }
+std::string text(const Digest& digest) {
+    return digest.empty() ? "-" : digest.short_hex();
+}
+std::string names(const std::vector<std::string>& list) {
+    return list.empty() ? "-" : join(list, ",");
+}
 
 std::string held_text(const std::vector<HeldUpdate>& held) {
     std::vector<std::string> parts;
@@ -68,9 +72,7 @@ std::string describe(const Message& message) {
 std::string describe(const Persist& persist) {
     return std::visit(
         Overloaded{
-            [](const SaveExperiment& p) {
-                return fmt::format("experiment {} {} {}", p.experiment, p.state, p.reason);
-            },
+            [](const SaveExperiment& p) { return fmt::format("experiment {} {} {}", p.experiment, p.state, p.reason); },
             [](const SaveDecision& p) {
                 return fmt::format("decision {}/{} {} {}", p.experiment, p.round, p.kind, p.detail.dump());
             },

@@ -26,16 +26,16 @@ void Invariants::persisted(const Persist& persist) {
 
 void Invariants::check(const SaveExperiment& save) {
     auto& seen = seen_[save.experiment];
-    require(!terminal(seen.state), fmt::format("experiment {} was {} and became {}", save.experiment, seen.state,
-                                               save.state));
+    require(!terminal(seen.state),
+            fmt::format("experiment {} was {} and became {}", save.experiment, seen.state, save.state));
     seen.state = save.state;
 }
 
 void Invariants::check(const SaveDecision& save) {
     auto& seen = seen_[save.experiment];
     require(!terminal(seen.state), "a decision after the end");
-    require(save.round == seen.commits.size(), fmt::format("a decision on round {} while {} is open", save.round,
-                                                           seen.commits.size()));
+    require(save.round == seen.commits.size(),
+            fmt::format("a decision on round {} while {} is open", save.round, seen.commits.size()));
     if (save.kind == "cohort") {
         require(seen.cohort.empty(), "a second cohort for one round");
         for (const auto& name : save.detail["members"].items()) {
@@ -46,6 +46,7 @@ void Invariants::check(const SaveDecision& save) {
     }
 }
 
+/// The heart: who is in a round was drawn for it, stayed in it, and is in it once.
 void Invariants::check(const SaveCommit& save) {
     auto& seen = seen_[save.experiment];
     require(!terminal(seen.state), "a commit after the end");
@@ -74,6 +75,7 @@ void Invariants::sent(const std::string& node, const Message& message) {
     std::visit([&](const auto& m) { check(node, m); }, message);
 }
 
+/// Judged against what is durable at the instant of sending.
 void Invariants::check(const std::string& node, const Assign& assign) {
     const auto& lease = assign.lease;
     const auto& seen = seen_[lease.experiment];
@@ -119,8 +121,7 @@ void Invariants::resolved(const std::string& node, const node::ResolvePending& w
         return;
     }
     const auto& commits = seen_[what.update.experiment].commits;
-    const bool in = what.update.round < commits.size() &&
-                    commits[what.update.round].participants.contains(node) &&
+    const bool in = what.update.round < commits.size() && commits[what.update.round].participants.contains(node) &&
                     commits[what.update.round].participants.at(node) == what.update.digest;
     require(in, node + " believes that its update counted");
 }

@@ -39,7 +39,7 @@ private:
     struct Seen {
         std::string state;
         std::vector<Commit> commits;
-        std::set<std::string> cohort;  // of the open round
+        std::set<std::string> cohort;    // of the open round
         std::set<std::string> left_out;  // dropped or refused in it
     };
     using PlaceKey = std::tuple<std::uint64_t, ExperimentId, std::uint32_t, std::string>;  // epoch, .., round, node

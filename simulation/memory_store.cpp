@@ -9,7 +9,9 @@ void MemoryStore::apply(const std::vector<Persist>& persists) {
     }
 }
 
-void MemoryStore::apply_one(const SaveExperiment& save) { experiments_[save.experiment].saved = save; }
+void MemoryStore::apply_one(const SaveExperiment& save) {
+    experiments_[save.experiment].saved = save;
+}
 
 void MemoryStore::apply_one(const SaveDecision& save) {
     experiments_.at(save.experiment).decisions.push_back(save);
@@ -29,7 +31,9 @@ void MemoryStore::apply_one(const SaveEvaluation& save) {
     experiments_.at(save.experiment).rounds.at(save.round).evaluation = save;
 }
 
-void MemoryStore::apply_one(const SaveDeclaration& save) { declared_[save.node] = save.datasets; }
+void MemoryStore::apply_one(const SaveDeclaration& save) {
+    declared_[save.node] = save.datasets;
+}
 
 Recovered MemoryStore::recover() {
     Recovered recovered{++epoch_, {}, declared_};

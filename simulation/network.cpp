@@ -9,7 +9,9 @@ namespace {
 // A sealed control message of ordinary length; the world charges time and counts bytes with it.
 constexpr std::uint64_t message_bytes = 300;
 
-Error connection_error(const std::string& why) { return {ErrorKind::disconnected, "disconnected", why}; }
+Error connection_error(const std::string& why) {
+    return {ErrorKind::disconnected, "disconnected", why};
+}
 
 }  // namespace
 
@@ -50,6 +52,7 @@ void Network::send(Side from, std::size_t link, Message message) {
     queue_.at(way.last_arrival, [this, link, from, c = there.connection] { deliver(link, from, c); });
 }
 
+/// The head of the queue, whichever message asked for this instant: order holds through stalls.
 void Network::deliver(std::size_t link, Side from, ConnectionId connection) {
     auto& there = links_[link];
     if (there.connection != connection) {
@@ -69,7 +72,9 @@ void Network::deliver(std::size_t link, Side from, ConnectionId connection) {
     }
 }
 
-void Network::cut(std::size_t link, const std::string& why) { end(link, why, true, true); }
+void Network::cut(std::size_t link, const std::string& why) {
+    end(link, why, true, true);
+}
 
 void Network::vanish(std::size_t link, Side gone) {
     if (gone == Side::client) {
@@ -78,6 +83,7 @@ void Network::vanish(std::size_t link, Side gone) {
     end(link, "the other side went away", gone != Side::client, gone != Side::coordinator);
 }
 
+/// What was under way is lost. A side that is told learns it one delay later.
 void Network::end(std::size_t link, const std::string& why, bool tell_client, bool tell_coordinator) {
     auto& there = links_[link];
     const auto connection = std::exchange(there.connection, 0);
@@ -99,6 +105,7 @@ void Network::end(std::size_t link, const std::string& why, bool tell_client, bo
     }
 }
 
+/// Silence is noticed as the link thread would: suspected after one bound, given up after another.
 void Network::stall(std::size_t link, Duration how_long) {
     auto& there = links_[link];
     const auto until = queue_.now() + how_long;
@@ -131,13 +138,13 @@ void Network::stall(std::size_t link, Duration how_long) {
 void Network::transfer(std::size_t link, Side from, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
                        std::function<void(const Status&)> done) {
     const auto connection = links_[link].connection;
-    queue_.after(2 * links_[link].options.delay, [=, this, done = std::move(done)] {
-        next_chunk(link, from, connection, total, at, done);
-    });
+    queue_.after(2 * links_[link].options.delay,
+                 [=, this, done = std::move(done)] { next_chunk(link, from, connection, total, at, done); });
 }
 
-void Network::next_chunk(std::size_t link, Side from, ConnectionId connection, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
-                         std::function<void(const Status&)> done) {
+/// One chunk at a time: what has arrived is kept when the connection dies.
+void Network::next_chunk(std::size_t link, Side from, ConnectionId connection, std::uint64_t total,
+                         std::shared_ptr<std::uint64_t> at, std::function<void(const Status&)> done) {
     auto& there = links_[link];
     if (connection == 0 || there.connection != connection) {
         done(fail(connection_error("the transfer's connection was lost")));

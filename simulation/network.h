@@ -48,7 +48,8 @@ public:
     void cut(std::size_t link, const std::string& why);
     void vanish(std::size_t link, Side gone);
     void stall(std::size_t link, Duration how_long);
-    /// Moves bytes over the current connection, from `*at` (kept up to date for a later try) to `total`. Always answers.
+    /// Moves bytes over the current connection, from `*at` (kept up to date for a later try) to `total`. Always
+    /// answers.
     void transfer(std::size_t link, Side from, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
                   std::function<void(const Status&)> done);
 
@@ -73,8 +74,8 @@ private:
 
     void deliver(std::size_t link, Side from, ConnectionId connection);
     void end(std::size_t link, const std::string& why, bool tell_client, bool tell_coordinator);
-    void next_chunk(std::size_t link, Side from, ConnectionId connection, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
-                    std::function<void(const Status&)> done);
+    void next_chunk(std::size_t link, Side from, ConnectionId connection, std::uint64_t total,
+                    std::shared_ptr<std::uint64_t> at, std::function<void(const Status&)> done);
     void count(Side from, std::uint64_t bytes) { (from == Side::client ? bytes_up_ : bytes_down_) += bytes; }
 
     EventQueue& queue_;

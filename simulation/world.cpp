@@ -15,11 +15,10 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep) {
     network_ = std::make_unique<Network>(queue_, std::move(links), sinks());
     auto* work = options.work;
     coordinator_ = std::make_unique<CoordinatorHost>(
-        CoordinatorHost::Surroundings{queue_, *network_, invariants_, transcript_,
-                                      [this](std::size_t link, const Digest& update) {
-                                          return clients_[link]->work().read_update(update);
-                                      },
-                                      std::move(names)},
+        CoordinatorHost::Surroundings{
+            queue_, *network_, invariants_, transcript_,
+            [this](std::size_t link, const Digest& update) { return clients_[link]->work().read_update(update); },
+            std::move(names)},
         std::move(options.coordinator), *work);
     for (std::size_t i = 0; i < options.clients.size(); ++i) {
         auto& client = options.clients[i];
@@ -39,18 +38,15 @@ Network::Sinks World::sinks() {
     return {
         .listening = [this] { return coordinator_->up(); },
         .connected = [this](std::size_t link) { clients_[link]->event(node::Connected{}); },
-        .disconnected = [this](std::size_t link, const Error& why) {
-            clients_[link]->event(node::Disconnected{why});
-        },
-        .to_client = [this](std::size_t link, const Message& message) {
-            clients_[link]->event(node::MessageReceived{message});
-        },
-        .to_coordinator = [this](std::size_t link, ConnectionId connection, const Message& message) {
-            coordinator_->heard(link, connection, message);
-        },
-        .closed = [this](ConnectionId connection, const std::string& why) {
-            coordinator_->event(SessionClosed{connection, why});
-        },
+        .disconnected = [this](std::size_t link, const Error& why) { clients_[link]->event(node::Disconnected{why}); },
+        .to_client = [this](std::size_t link,
+                            const Message& message) { clients_[link]->event(node::MessageReceived{message}); },
+        .to_coordinator = [this](std::size_t link, ConnectionId connection,
+                                 const Message& message) { coordinator_->heard(link, connection, message); },
+        .closed =
+            [this](ConnectionId connection, const std::string& why) {
+                coordinator_->event(SessionClosed{connection, why});
+            },
         .silent = [this](ConnectionId connection) { coordinator_->event(SessionSilent{connection}); },
         .heard = [this](ConnectionId connection) { coordinator_->event(SessionHeard{connection}); },
     };
@@ -79,7 +75,9 @@ bool World::run_until(const std::function<bool()>& holds, Duration bound) {
     return true;
 }
 
-void World::request(const std::string& verb, const Json& body) { coordinator_->request(verb, body); }
+void World::request(const std::string& verb, const Json& body) {
+    coordinator_->request(verb, body);
+}
 
 void World::submit(const std::string& file) {
     if (const auto experiment = read_experiment(file, "experiment.toml")) {

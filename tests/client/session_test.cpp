@@ -35,9 +35,7 @@ const Kind* find(const List& list) {
 }
 
 struct Bench {
-    explicit Bench(std::vector<HeldUpdate> held = {}) : session(options(std::move(held))) {
-        last = session.start(0s);
-    }
+    explicit Bench(std::vector<HeldUpdate> held = {}) : session(options(std::move(held))) { last = session.start(0s); }
     static SessionOptions options(std::vector<HeldUpdate> held) {
         SessionOptions o;
         o.node = "a";

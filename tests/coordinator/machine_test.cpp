@@ -11,7 +11,8 @@ using namespace std::chrono_literals;
 
 std::string experiment(const std::string& sync, const std::string& dataset = "digits") {
     return "[experiment]\nname = \"test\"\nrounds = 2\n[data]\ndataset = \"" + dataset +
-           "\"\nshape = [8, 8, 1]\n[model]\nlayers = [\"flatten\", \"dense 10\"]\n[regime]\npreset = \"fedavg\"\n[sync]\n" +
+           "\"\nshape = [8, 8, 1]\n[model]\nlayers = [\"flatten\", \"dense 10\"]\n[regime]\npreset = "
+           "\"fedavg\"\n[sync]\n" +
            sync + "\n";
 }
 
@@ -229,7 +230,8 @@ TEST_CASE("a hello's held updates are answered: counted, not counted, or the end
     recovered.epoch = 2;
     RecoveredExperiment over;
     over.saved = {1, "test", experiment(""), "succeeded", "", "admin"};
-    over.rounds = {{0, model, 1, Json::object(), {}}, {1, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
+    over.rounds = {
+        {0, model, 1, Json::object(), {}}, {1, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
     over.last_counted["a"] = {2, update};
     recovered.experiments = {over};
     Bench bench({}, recovered);

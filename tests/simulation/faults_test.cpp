@@ -42,12 +42,18 @@ void plan_faults(World& world, RandomStream& random, std::uint64_t count, Durati
         const auto effects = static_cast<std::uint32_t>(random.below(40));
         world.at(world.now() + some_time(random, fault_time), [&world, client, kind, absence, effects] {
             switch (kind) {
-                case 0: return world.cut(client);
-                case 1: return world.stall(client, absence);
-                case 2: return world.crash_client(client, absence);
-                case 3: return world.crash_client_after(client, effects, absence);
-                case 4: return world.crash_coordinator(absence);
-                default: return world.crash_coordinator_after(effects, absence);
+                case 0:
+                    return world.cut(client);
+                case 1:
+                    return world.stall(client, absence);
+                case 2:
+                    return world.crash_client(client, absence);
+                case 3:
+                    return world.crash_client_after(client, effects, absence);
+                case 4:
+                    return world.crash_coordinator(absence);
+                default:
+                    return world.crash_coordinator_after(effects, absence);
             }
         });
     }
@@ -70,7 +76,9 @@ void require_rules(const ScriptedWorld& scripted) {
     REQUIRE(scripted.work.mistakes.empty());
 }
 
-std::string repeat(std::uint64_t seed) { return "CAUSEWAY_SEED=" + std::to_string(seed) + " test_simulation [faults]"; }
+std::string repeat(std::uint64_t seed) {
+    return "CAUSEWAY_SEED=" + std::to_string(seed) + " test_simulation [faults]";
+}
 
 Digest run_undisturbed(const std::string& file) {
     ScriptedWorld scripted(3);

@@ -1,0 +1,150 @@
+// Rounds of an experiment: opened, closed, committed, evaluated.
+//
+// A commit is one step: its persists name the snapshot, the participants and the next cohort, its sends tell the old
+// cohort and assign the new one. After a crash anywhere in between the store has all of it or nothing of it.
+// Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
+#include <algorithm>
+
+#include "coordinator/experiment_machine.h"
+
+namespace causeway {
+
+/// The cohort is durable already, in the commit before it or as a decision.
+void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, Duration first_wait) {
+    auto assignment = assignment_;
+    assignment.lease.round = committed_rounds() + 1;
+    assignment.model = records_.back().model;
+    assignment.model_bytes = records_.back().model_bytes;
+    turn.effects.jobs.push_back(OpenRound{id(), assignment.lease.round, assignment.model});
+    phase_ = Phase::open;
+    opened_at_ = turn.now;
+    round_.emplace(RoundPlan{.epoch = identity_.epoch,
+                             .assignment = std::move(assignment),
+                             .cohort = std::move(cohort),
+                             .quorum = config_.sync.quorum,
+                             .rejoin = config_.sync.rejoin,
+                             .first_wait = first_wait,
+                             .straggler_deadline = config_.sync.straggler_deadline},
+                   turn.now);
+}
+
+/// The others have first_wait to come; they are assigned when they do.
+void ExperimentMachine::assign_present(Turn turn) {
+    for (const auto& node : round_->plan().cohort) {
+        const auto* member = turn.members.by_node(node);
+        if (member != nullptr && !member->silent) {
+            round_->ready(turn.now, node, member->session, {}, turn.effects);
+        }
+    }
+}
+
+/// After everything that can change the round. A failed round leaves the model as it was and ends the experiment.
+void ExperimentMachine::check_round(Turn turn) {
+    if (phase_ != Phase::open) {
+        return;
+    }
+    for (auto& node : round_->take_dropped()) {
+        lapsed_.insert(std::move(node));
+    }
+    switch (round_->outcome()) {
+        case Round::Outcome::open:
+            return;
+        case Round::Outcome::complete:
+            phase_ = Phase::finishing;
+            run_job(FinishRound{id(), round_->number()}, turn.effects);
+            return;
+        case Round::Outcome::quorum_lost:
+            fail(turn, "quorum_lost: round " + std::to_string(round_->number()) + " needs " +
+                           std::to_string(round_->quorum()) + " of " + std::to_string(round_->plan().cohort.size()) +
+                           " members, " + std::to_string(round_->possible()) + " left");
+            return;
+        case Round::Outcome::zero_total_weight:
+            fail(turn,
+                 "zero_total_weight: every update of round " + std::to_string(round_->number()) + " has weight 0");
+            return;
+    }
+}
+
+/// The next model is on the disk under its digest; only now can a transaction name it.
+void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) {
+    if (phase_ == Phase::finishing && snapshot.round == round_->number()) {
+        job_done(turn.effects);
+        commit(turn, snapshot);
+    }
+}
+
+/// Bytes of a round are the difference of the sockets' totals between two commits.
+void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
+    const auto participants = round_->participants();
+    auto summary = Json::object()
+                       .set("clients", static_cast<std::uint64_t>(participants.size()))
+                       .set("loss", round_->train_loss())
+                       .set("seconds", seconds(turn.now - opened_at_))
+                       .set("bytes_up", snapshot.bytes_up_total - bytes_up_seen_)
+                       .set("bytes_down", snapshot.bytes_down_total - bytes_down_seen_)
+                       .set("update_norm", snapshot.update_norm);
+    bytes_up_seen_ = snapshot.bytes_up_total;
+    bytes_down_seen_ = snapshot.bytes_down_total;
+    for (const auto& [node, update] : participants) {
+        last_counted_[node] = {snapshot.round, update};
+    }
+    records_.push_back({snapshot.round, snapshot.model, snapshot.bytes, summary, {}});
+    std::vector<std::string> cohort;
+    if (snapshot.round < config_.experiment.rounds) {
+        cohort = draw_cohort(turn, snapshot.round + 1);
+    }
+    turn.effects.persist.push_back(
+        SaveCommit{id(), snapshot.round, snapshot.model, snapshot.bytes, participants, cohort, std::move(summary)});
+    tell_committed(turn);
+    round_.reset();
+    if (evaluation_due(snapshot.round)) {
+        evaluate_last(turn.effects);
+    }
+    publish();
+    after_commit(turn, std::move(cohort));
+}
+
+/// All of the cohort: who was dropped or refused must let go of what it may still hold.
+void ExperimentMachine::tell_committed(Turn turn) const {
+    for (const auto& node : round_->plan().cohort) {
+        const auto counted = round_->counted(node);
+        if (const auto* member = turn.members.by_node(node)) {
+            turn.effects.send.push_back({member->session, Committed{id(), round_->number(), records_.back().model,
+                                                                    counted.has_value(), counted.value_or(Digest{})}});
+        }
+    }
+}
+
+/// The end, the next round, or waiting for members.
+void ExperimentMachine::after_commit(Turn turn, std::vector<std::string> next_cohort) {
+    if (committed_rounds() >= config_.experiment.rounds) {
+        phase_ = Phase::evaluating;
+        if (evaluations_due_.empty()) {
+            end(turn, "succeeded", "");
+        }
+    } else if (next_cohort.empty()) {
+        wait_for_members(turn);
+    } else {
+        open_round(turn, std::move(next_cohort), config_.sync.rejoin);
+        assign_present(turn);
+    }
+}
+
+/// Every so many rounds, and always the last one.
+bool ExperimentMachine::evaluation_due(std::uint32_t round) const {
+    const auto every = std::max<std::uint32_t>(config_.evaluation.every, 1);
+    return round > 0 && config_.evaluation.where == "coordinator" &&
+           (round % every == 0 || round == config_.experiment.rounds);
+}
+
+void ExperimentMachine::evaluate_last(CoordinatorEffects& effects) {
+    const auto& last = records_.back();
+    evaluations_due_.insert(last.round);
+    effects.jobs.push_back(EvaluateModel{id(), last.round, last.model});
+}
+
+std::uint32_t ExperimentMachine::committed_rounds() const {
+    return records_.empty() ? 0 : records_.back().round;
+}
+
+}  // namespace causeway
