@@ -1,0 +1,68 @@
+"""The demo as a newcomer runs it: it learns, repeats bit for bit, and what it prints at its end works as printed."""
+import os
+import re
+import subprocess
+import tempfile
+import unittest
+
+from federation import DIGITS, events, run
+
+
+def demo(*arguments):
+    done = run("demo", "digits-fedavg", "--data", f"digits={DIGITS}", *arguments, deadline=120)
+    return done
+
+
+class Demo(unittest.TestCase):
+    def test_two_demos_and_the_simulator_give_one_digest_whatever_the_threads(self):
+        ends = []
+        for workers in (1, 4):
+            done = demo("--json", "--workers", workers)
+            self.assertEqual(0, done.returncode, done.stderr)
+            ends.append(events(done.stdout)[-1])
+        simulated = run("simulate", "digits-fedavg", "--json", "--data", f"digits={DIGITS}", "--clients", 5, deadline=120)
+        self.assertEqual(0, simulated.returncode, simulated.stderr)
+        ends.append(events(simulated.stdout)[-1])
+        self.assertEqual(1, len({end["model_sha256"] for end in ends}), ends)
+        self.assertEqual(1, len({end["accuracy"] for end in ends}))
+        self.assertGreaterEqual(ends[0]["accuracy"], 0.95)
+        self.assertEqual("succeeded", ends[0]["state"])
+
+    def test_rounds_count_bytes_and_clients(self):
+        done = demo("--json", "--set", "experiment.rounds=3")
+        rounds = [e for e in events(done.stdout) if e["event"] == "round"]
+        self.assertEqual([1, 2, 3], [e["round"] for e in rounds])
+        for event in rounds:
+            self.assertEqual(5, event["clients"])
+            # Five updates of 4,810 f32 parameters, and TLS around them: more than the payload, less than 20 % more.
+            self.assertGreater(event["bytes_up"], 5 * 4810 * 4)
+            self.assertLess(event["bytes_up"], 1.2 * 5 * 4810 * 4 + 20000)
+            self.assertEqual(64, len(event["model_sha256"]))
+
+    def test_what_it_prints_at_the_end_works_as_printed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            state = os.path.join(folder, "demo")
+            done = demo("--state", state, "--set", "experiment.rounds=3", "--clients", "3")
+            self.assertEqual(0, done.returncode, done.stderr)
+            model = re.search(r"^model +(\S+)$", done.stdout, re.M)[1]
+            digest = re.search(r"^SHA-256 +([0-9a-f]{64})$", done.stdout, re.M)[1]
+            summed = subprocess.run(["sha256sum", model], capture_output=True, text=True, check=True).stdout
+            self.assertTrue(summed.startswith(digest))
+            commands = re.findall(r"^    (\S.*)$", done.stdout, re.M)
+            self.assertEqual(3, len(commands), done.stdout)
+            for command in commands:
+                again = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)
+                self.assertEqual(0, again.returncode, command + "\n" + again.stderr)
+                if " simulate " in command:
+                    self.assertIn(digest, again.stdout)
+            self.assertTrue(all(len(line) <= 100 for line in done.stdout.splitlines() if not line.startswith("    ")
+                                and "/" not in line), done.stdout)
+
+    def test_its_picture_at_a_terminal_fits_100_columns(self):
+        done = demo("--set", "experiment.rounds=2")
+        header = [line for line in done.stdout.splitlines() if "accuracy" in line and "round" in line]
+        self.assertTrue(header and len(header[0]) <= 100)
+
+
+if __name__ == "__main__":
+    unittest.main()
