@@ -1,5 +1,7 @@
 // `causeway demo`: the real thing on one machine. A coordinator and clients as processes of this binary, each client
 // with its own certificate and its own part of the data; then the operator's commands, as a person would give them.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -114,12 +116,30 @@ Status all_running(std::vector<Process>& clients) {
     return {};
 }
 
+/// Waits until every client has joined: only then does the coordinator know their dataset.
+Status all_joined(OperatorSession& session, std::vector<Process>& clients, LiveView& view) {
+    BoundedQueue<int> nothing(1);
+    const auto deadline = real_now() + start_bound;
+    while (real_now() < deadline) {
+        TRY(all_running(clients));
+        TRY_ASSIGN(const auto nodes, session.ask("node.list", Json::object()));
+        const auto online = std::ranges::count_if(
+            nodes["nodes"].items(), [](const Json& node) { return node["state"].text() == "online"; });
+        if (static_cast<std::size_t>(online) >= clients.size()) {
+            return {};
+        }
+        view.status(fmt::format("{} of {} clients have joined", online, clients.size()));
+        (void)nothing.pop_for(std::chrono::milliseconds(20));
+    }
+    return fail(ErrorKind::timed_out, "clients_missing", "not all clients joined in time; their logs lie in the demo's folder");
+}
+
 Result<Json> follow(OperatorSession& session, const Stage& stage, std::vector<Process>& clients, Output output) {
+    LiveView view(output);
+    TRY(all_joined(session, clients, view));
     TRY_ASSIGN(const auto reply, session.ask("experiment.submit", Json::object()
                                                                       .set("file", canonical_toml(stage.experiment))
                                                                       .set("file_name", stage.experiment.experiment.name)));
-    LiveView view(output);
-    view.status(fmt::format("{} clients are joining", clients.size()));
     Json done;
     Status broken;
     const auto each = [&](const Json& event) {

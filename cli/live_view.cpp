@@ -22,10 +22,6 @@ std::string bytes(const Json& value) {
     return value.is_number() ? format_bytes(static_cast<std::uint64_t>(value.integer())) : "-";
 }
 
-std::string time_left(const Json& event) {
-    return event["eta_seconds"].is_number() ? format_duration(from_seconds(std::ceil(event["eta_seconds"].number()))) : "-";
-}
-
 }  // namespace
 
 std::string progress_bar(std::int64_t part, std::int64_t whole, int columns) {
@@ -39,7 +35,7 @@ std::string round_header() {
     return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time", "ETA");
 }
 
-std::string round_line(const Json& event) {
+std::string round_line(const Json& event, const std::string& time_left) {
     const auto rounds = event["rounds"].integer();
     const auto round = rounds > 0 ? fmt::format("{}/{}", event["round"].integer(), rounds)
                                   : std::to_string(event["round"].integer());
@@ -48,7 +44,17 @@ std::string round_line(const Json& event) {
                                     : std::to_string(event["clients"].integer());
     return fmt::format(fmt::runtime(columns_format), round, clients, number(event["loss"], "{:.4f}"),
                        number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]), bytes(event["bytes_down"]),
-                       format_duration(from_seconds(event["seconds"].number())), time_left(event));
+                       format_duration(from_seconds(event["seconds"].number())), time_left);
+}
+
+/// At the mean pace of the rounds shown so far.
+std::string LiveView::time_left(const Json& event) const {
+    const auto left = event["rounds"].integer() - event["round"].integer();
+    if (rounds_seen_ == 0 || left < 0) {
+        return "-";
+    }
+    const double time = seconds_ / static_cast<double>(rounds_seen_) * static_cast<double>(left);
+    return format_duration(from_seconds(time < 10 ? time : std::ceil(time)));
 }
 
 LiveView::~LiveView() { clear_bar(); }
@@ -79,7 +85,9 @@ void LiveView::round(const Json& event) {
         output_.line(styled(round_header(), "1"));
         header_shown_ = true;
     }
-    output_.line(round_line(event));
+    seconds_ += event["seconds"].number();
+    ++rounds_seen_;
+    output_.line(round_line(event, time_left(event)));
     if (event["accuracy"].is_null() && event["accuracy_note"].is_text() && !note_shown_) {
         output_.line("  accuracy -: " + event["accuracy_note"].text());
         note_shown_ = true;

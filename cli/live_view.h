@@ -28,15 +28,18 @@ private:
     void done(const Json& event);
     void draw_bar(const std::string& text);
     void clear_bar();
+    [[nodiscard]] std::string time_left(const Json& event) const;
 
     Output output_;
     bool header_shown_ = false;
     bool bar_shown_ = false;
     bool note_shown_ = false;
+    double seconds_ = 0;  // of the rounds shown
+    std::int64_t rounds_seen_ = 0;
 };
 
 /// One round as a table line; the header that goes above such lines.
-[[nodiscard]] std::string round_line(const Json& event);
+[[nodiscard]] std::string round_line(const Json& event, const std::string& time_left);
 [[nodiscard]] std::string round_header();
 /// [#########-----------------] 9/25, of `columns` characters.
 [[nodiscard]] std::string progress_bar(std::int64_t part, std::int64_t whole, int columns);

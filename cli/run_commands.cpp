@@ -70,9 +70,18 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
     return code;
 }
 
+/// Only demo and simulate divide a dataset; a submitted file that asks for it deserves a word.
+bool hands_out_data(const Experiment& experiment) {
+    const auto given = [&](const char* path) {
+        const auto place = experiment.places.find(path);
+        return place != experiment.places.end() && place->second.origin >= Place::Origin::file;
+    };
+    return given("data.partition.kind") || given("data.holdout");
+}
+
 Result<int> submit(const FileOptions& options, Output output) {
     TRY_ASSIGN(const auto text, load_experiment_text(options.file));
-    TRY(load_experiment(options.file, options.set));
+    TRY_ASSIGN(const auto experiment, load_experiment(options.file, options.set));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     auto set = Json::array();
     for (const auto& item : options.set) {
@@ -85,8 +94,9 @@ Result<int> submit(const FileOptions& options, Output output) {
     const auto id = static_cast<std::uint64_t>(reply["id"].integer());
     output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
     output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));
-    for (const auto& note : reply["notes"].items()) {
-        output.line("note: " + note.text());
+    if (hands_out_data(experiment)) {
+        output.line("note: data.partition and data.holdout are for demo and simulate; here every node trains on what it "
+                    "holds");
     }
     if (options.watch) {
         return watch(*session, id, output);

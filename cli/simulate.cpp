@@ -106,16 +106,31 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     TRY_ASSIGN(auto cast, make_cast(experiment, paths, options.clients));
     World world(make_world(cast, options.seed));
     world.start();
+    const auto all_online = [&] {
+        return world.coordinator().machine()->members().members().size() == options.clients;
+    };
+    if (!world.run_until(all_online, std::chrono::minutes(1))) {
+        return fail(ErrorKind::timed_out, "no_sessions", "the simulated clients did not connect; this is a bug");
+    }
     world.submit(canonical_toml(experiment));
+    world.request("experiment.watch", Json::object().set("experiment", 1).set("from", 1));
+    for (const auto& reply : world.replies()) {
+        if (reply.error) {
+            return fail(reply.error->kind, reply.error->code, reply.error->message);
+        }
+    }
     LiveView view(output);
     const auto done = play(world, view, experiment);
     if (done.is_null()) {
         return fail(ErrorKind::timed_out, "no_end", "the simulated experiment did not end; this is a bug");
     }
     TRY(write_model(options, cast, done));
+    if (done["state"].text() != "succeeded") {
+        return exit_failed;
+    }
     output.line(fmt::format("model {}  SHA-256 {}", options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
                             done["model_sha256"].text()));
-    return done["state"].text() == "succeeded" ? exit_done : exit_failed;
+    return exit_done;
 }
 
 }  // namespace

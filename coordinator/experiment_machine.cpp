@@ -151,6 +151,7 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     }
     if (failed.job == "evaluate") {  // evaluation never delays and never stops a run: the column stays empty
         if (evaluations_due_.erase(failed.round) != 0) {
+            records_.at(failed.round).evaluation_note = failed.error.message;
             evaluation_settled(turn, failed.round);
         }
         return;
@@ -161,6 +162,10 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
         (phase_ == Phase::finishing && failed.job == "finish_round" && failed.round == round_->number());
     if (!expected || !retry_.job) {
         return;
+    }
+    // Only what this machine can get over is tried again: a full disk, not a model that cannot be made.
+    if (failed.error.kind != ErrorKind::io && failed.error.kind != ErrorKind::overloaded) {
+        return fail(turn, failed.error.code + ": " + failed.error.message);
     }
     retry_.pause = retry_.pause == Duration::zero() ? limits::job_retry_first
                                                     : std::min(retry_.pause * 2, limits::job_retry_longest);

@@ -38,8 +38,9 @@ struct RoundRecord {
     std::uint32_t round = 0;
     Digest model;
     std::uint64_t model_bytes = 0;
-    Json summary;  // clients, loss, seconds, bytes_up, bytes_down, update_norm
+    Json summary;  // clients, cohort, loss, seconds, bytes_up, bytes_down, update_norm
     std::optional<ModelEvaluated> evaluation;
+    std::string evaluation_note{};  // why there is none
 };
 
 class ExperimentMachine {

@@ -25,17 +25,20 @@ void ExperimentMachine::publish() {
 }
 
 Json ExperimentMachine::round_event(const RoundRecord& record) const {
-    return Json::object()
+    auto event = Json::object()
         .set("event", "round")
         .set("experiment", id())
         .set("round", record.round)
+        .set("rounds", config_.experiment.rounds)
         .set("clients", record.summary["clients"])
+        .set("cohort", record.summary["cohort"])
         .set("loss", record.summary["loss"])
         .set("accuracy", accuracy_of(record))
         .set("bytes_up", record.summary["bytes_up"])
         .set("bytes_down", record.summary["bytes_down"])
         .set("seconds", record.summary["seconds"])
         .set("model_sha256", record.model.hex());
+    return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
 
 Json ExperimentMachine::done_event() const {

@@ -56,7 +56,7 @@ void ExperimentMachine::check_round(Turn turn) {
         case Round::Outcome::quorum_lost:
             fail(turn, "quorum_lost: round " + std::to_string(round_->number()) + " needs " +
                            std::to_string(round_->quorum()) + " of " + std::to_string(round_->plan().cohort.size()) +
-                           " members, " + std::to_string(round_->possible()) + " left");
+                           " members, " + std::to_string(round_->possible()) + " left" + round_->why_missing());
             return;
         case Round::Outcome::zero_total_weight:
             fail(turn,
@@ -78,6 +78,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     const auto participants = round_->participants();
     auto summary = Json::object()
                        .set("clients", static_cast<std::uint64_t>(participants.size()))
+                       .set("cohort", static_cast<std::uint64_t>(round_->plan().cohort.size()))
                        .set("loss", round_->train_loss())
                        .set("seconds", seconds(turn.now - opened_at_))
                        .set("bytes_up", snapshot.bytes_up_total - bytes_up_seen_)

@@ -286,7 +286,13 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
     }
     if (request.verb == "experiment.status") {
         TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
-        return experiments_.at(id).status();
+        const auto& experiment = experiments_.at(id);
+        const auto holders = members_.live_holders(experiment.config().data.dataset).size();
+        return experiment.status().set("holders", static_cast<std::uint64_t>(holders));
+    }
+    if (request.verb == "model.where") {
+        TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
+        return describe_model(experiments_.at(id), body);
     }
     if (request.verb == "experiment.cancel") {
         return cancel(now, member, body, effects);

@@ -66,6 +66,24 @@ Result<Experiment> check_submission(const Json& body, const Membership& members)
     return *std::move(experiment);
 }
 
+Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body) {
+    const auto& records = experiment.records();
+    const auto last = static_cast<std::int64_t>(records.size()) - 1;
+    const auto round = body["round"].integer(last);
+    if (round < 0 || round > last) {
+        return fail(ErrorKind::not_found, "unknown_round",
+                    last < 0 ? "the experiment has no model yet; try again when its first round is committed"
+                             : "round " + std::to_string(round) + " is not committed; the last one is " +
+                                   std::to_string(last));
+    }
+    const auto& record = records[static_cast<std::size_t>(round)];
+    return Json::object()
+        .set("name", experiment.saved().name)
+        .set("round", record.round)
+        .set("model_sha256", record.model.hex())
+        .set("bytes", record.model_bytes);
+}
+
 Json list_experiments(const Experiments& experiments) {
     auto lines = Json::array();
     for (const auto& [id, experiment] : experiments) {

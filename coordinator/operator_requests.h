@@ -1,15 +1,17 @@
 // The verbs of operators: JSON in, JSON out, over the control connection of an operator identity.
 //
 // docs/protocol.md lists them. What changes an experiment is done by the Coordinator through `OperatorTarget`; here are
-// the arguments, their errors and the shape of the replies. Verbs that the daemon answers itself (token.new, model)
-// never come here. Thread: loop. Pure.
+// the arguments, their errors and the shape of the replies. Verbs that the daemon answers itself (token.new) never
+// come here. Thread: loop. Pure.
 //
 //   experiment.submit {file, file_name, set: [text], note}  -> {id, name, state}
 //   experiment.list   {}                                    -> {experiments: [line]}
-//   experiment.status {experiment}                          -> line + {phase, open_round, quorum, members}
-//   experiment.watch  {experiment, from}                    -> one reply per round event from that round on, `done`
-//   last experiment.wait   {experiment}                          -> the done event experiment.cancel {experiment} ->
-//   {id, state} node.list         {}                                    -> {nodes: [...]}
+//   experiment.status {experiment}                          -> line + {phase, holders, open_round, quorum, members}
+//   experiment.watch  {experiment, from}                    -> a reply per round event from that round on, `done` last
+//   experiment.wait   {experiment}                          -> the done event
+//   experiment.cancel {experiment}                          -> {id, state}
+//   model.where       {experiment, round}                   -> {name, round, model_sha256, bytes}
+//   node.list         {}                                    -> {nodes: [...]}
 // `experiment` (or `id`) is a number, or a name: the newest of that name.
 #pragma once
 
@@ -36,6 +38,8 @@ Result<ExperimentId> find_experiment(const Experiments& experiments, const Json&
 Result<Experiment> check_submission(const Json& body, const Membership& members);
 
 Json list_experiments(const Experiments& experiments);
+/// The last committed model, or that of `round`. errors: not_found: no such round is committed
+Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body);
 Json list_nodes(const Membership& members, const Experiments& experiments);
 
 /// A request that has further replies to come.

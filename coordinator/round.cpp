@@ -282,6 +282,19 @@ Round::Outcome Round::outcome() const {
     return weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
 }
 
+/// The first by name speaks for all: they are mostly alike, and each is in the decision log.
+std::string Round::why_missing() const {
+    for (const auto& [node, place] : members_) {
+        if (place.refusal) {
+            return "; " + node + ": " + place.refusal->code + ": " + place.refusal->message;
+        }
+        if (!place.drop_code.empty()) {
+            return "; " + node + ": " + place.drop_code + ": " + place.drop_message;
+        }
+    }
+    return "";
+}
+
 Instant Round::deadline() const {
     Instant next = never;
     for (const auto& [node, place] : members_) {

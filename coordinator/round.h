@@ -66,6 +66,8 @@ public:
     [[nodiscard]] std::uint32_t quorum() const;
     /// Members that have counted or still may.
     [[nodiscard]] std::uint32_t possible() const;
+    /// "; NODE: code: why" of a member that does not count, for the reason of a lost quorum; empty: none.
+    [[nodiscard]] std::string why_missing() const;
     /// Nodes that were dropped since the last call: drawn again only after they resync.
     [[nodiscard]] std::vector<std::string> take_dropped() { return std::exchange(newly_dropped_, {}); }
     /// For `experiment status`: per member what it does, its attempt, step and steps.

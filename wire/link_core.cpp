@@ -250,7 +250,8 @@ Error LinkCore::cause(const Peer& peer, Error otherwise) const {
 
 /// Says why where the channel allows it; end() follows when it is said, or in two seconds.
 void LinkCore::begin_close(Peer& peer, Error why, Instant now) {
-    log_info("link", "closing " + peer.address + ": " + why.code + ": " + why.message);
+    log_line(why.code == "bye" ? LogLevel::debug : LogLevel::info, "link",
+             "closing " + peer.address + ": " + why.code + ": " + why.message);
     const bool sayable = peer.channel && peer.channel->is_open();
     if (sayable && why.code == "bye") {
         peer.outbox.push_back(Bye{why.message});

@@ -32,7 +32,7 @@ TABLE = [
     (["demo", "digits-fedvag"], 2, ["digits-fedavg"]),
     (["demo", "--clients", "0"], 2, ["--clients"]),
     (["demo", "--set", "train.batch=0"], 2, ["train.batch"]),
-    (["demo", "--set", "train.bacth=1"], 2, ["train.batch"]),
+    (["demo", "--set", "train.bacth=1"], 2, ["train.bacth", 'did you mean "batch"']),
     (["demo", "--set", "data.dataset=nowhere"], 2, ["nowhere", "--data nowhere=PATH"]),
     (["demo", "--data", "digits"], 2, ["NAME=PATH"]),
     (["demo", "--data", "digits=/no/such/file"], 2, ["/no/such/file"]),

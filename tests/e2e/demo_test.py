@@ -48,7 +48,7 @@ class Demo(unittest.TestCase):
             digest = re.search(r"^SHA-256 +([0-9a-f]{64})$", done.stdout, re.M)[1]
             summed = subprocess.run(["sha256sum", model], capture_output=True, text=True, check=True).stdout
             self.assertTrue(summed.startswith(digest))
-            commands = re.findall(r"^    (\S.*)$", done.stdout, re.M)
+            commands = re.findall(r"^    (/\S.*)$", done.stdout, re.M)
             self.assertEqual(3, len(commands), done.stdout)
             for command in commands:
                 again = subprocess.run(command, shell=True, capture_output=True, text=True, timeout=120)

@@ -40,8 +40,8 @@ class Child:
     def __init__(self, arguments, folder, name, prefix=()):
         self.log = os.path.join(folder, name + ".log")
         self.arguments = [*prefix, CAUSEWAY, *map(str, arguments)]
-        self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE, stderr=open(self.log, "ab"),
-                                        stdin=subprocess.DEVNULL)
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
         self.buffer = b""
 
     def line(self, deadline=DEADLINE_S):
