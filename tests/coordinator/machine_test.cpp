@@ -182,7 +182,7 @@ TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
         for (int i = 0; i < 8; ++i) {
             bench.join(1s, std::string(1, static_cast<char>(reversed ? 'h' - i : 'a' + i)));
         }
-        bench.submit(2s, experiment("min_clients = 8\ncohort = 3"));
+        bench.submit(2s, experiment("min_clients = 3\ncohort = 3"));
         bench.step(3s, ModelMade{1, model, 100});
         const auto* commit = persisted<SaveCommit>(bench.last);
         REQUIRE(commit != nullptr);
