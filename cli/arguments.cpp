@@ -32,9 +32,8 @@ CLI::App* command(Parser& parser, CLI::App& parent, const std::string& name, con
     auto* added = parent.add_subcommand(name, about);
     added->footer("Example:\n  " + example);
     added->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
-    added->callback([&parser, options, run] {
-        parser.chosen = [options, run](Output output) { return run(*options, output); };
-    });
+    added->callback(
+        [&parser, options, run] { parser.chosen = [options, run](Output output) { return run(*options, output); }; });
     return added;
 }
 
@@ -53,7 +52,8 @@ void add_state(CLI::App* app, std::string& state, bool required) {
 }
 
 void add_data(CLI::App* app, std::vector<std::string>& data) {
-    app->add_option("--data", data, "a dataset of this machine: its name and path (repeatable)")->type_name("NAME=PATH");
+    app->add_option("--data", data, "a dataset of this machine: its name and path (repeatable)")
+        ->type_name("NAME=PATH");
 }
 
 void add_set(CLI::App* app, std::vector<std::string>& set) {
@@ -69,7 +69,8 @@ void add_demo(Parser& parser) {
     app->add_option("--clients", options->clients, "client processes, all required")
         ->capture_default_str()
         ->check(CLI::Range(1, 100));
-    app->add_option("--workers", options->workers, "worker threads of the coordinator; the result does not depend on it")
+    app->add_option("--workers", options->workers,
+                    "worker threads of the coordinator; the result does not depend on it")
         ->capture_default_str()
         ->check(CLI::Range(1, 64));
     app->add_option("--state", options->state, "a new folder for everything the demo writes")->type_name("DIR");
@@ -79,9 +80,9 @@ void add_demo(Parser& parser) {
 
 void add_daemons(Parser& parser) {
     auto coordinator = std::make_shared<CoordinatorOptions>();
-    auto* app = command(parser, parser.app, "coordinator", "the daemon that manages rounds; runs until it is stopped",
-                        "causeway coordinator --state ~/federation --data digits=holdout.csv.gz", coordinator,
-                        run_coordinator);
+    auto* app =
+        command(parser, parser.app, "coordinator", "the daemon that manages rounds; runs until it is stopped",
+                "causeway coordinator --state ~/federation --data digits=holdout.csv.gz", coordinator, run_coordinator);
     app->add_option("--state", coordinator->state, "its state folder")->required()->type_name("DIR");
     app->add_option("--listen", coordinator->listen, "address and port")->capture_default_str()->type_name("ADDR");
     app->add_option("--advertise", coordinator->advertise, "address that tokens carry, instead of all global ones")
@@ -101,7 +102,9 @@ void add_daemons(Parser& parser) {
                   "causeway join cw1.TOKEN --state ~/node --data digits=part-1.csv.gz", join, run_join);
     app->add_option("token", join->token, "from `causeway token new`; `-` reads it from stdin; later starts need none");
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
-    app->add_option("--device", join->device, "auto or cpu")->capture_default_str()->check(CLI::IsMember({"auto", "cpu"}));
+    app->add_option("--device", join->device, "auto or cpu")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "cpu"}));
     app->add_option("--threads", join->threads, "threads of the trainer; bits may depend on it")
         ->capture_default_str()
         ->check(CLI::Range(1, 256));
@@ -130,8 +133,8 @@ void add_federation(Parser& parser) {
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                       int (*run)(const FileOptions&, Output)) {
     auto options = std::make_shared<FileOptions>();
-    auto* app = command(parser, parent, name, about, "causeway experiment " + name + " digits-fedavg --set train.batch=64",
-                        options, run);
+    auto* app = command(parser, parent, name, about,
+                        "causeway experiment " + name + " digits-fedavg --set train.batch=64", options, run);
     app->add_option("file", options->file, "an experiment file or an example's name")->required();
     add_set(app, options->set);
     if (name == "submit") {
@@ -143,7 +146,8 @@ void add_file_command(Parser& parser, CLI::App& parent, const std::string& name,
 CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                           const std::shared_ptr<ExperimentOptions>& options,
                           int (*run)(const ExperimentOptions&, Output)) {
-    auto* app = command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
+    auto* app =
+        command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
     add_state(app, options->state, true);
     if (name != "list") {
         app->add_option("id", options->id, "the experiment's number (default: the latest)");
@@ -159,7 +163,8 @@ void add_experiments(Parser& parser) {
     app->add_option("file", init->file, "where to write it")->capture_default_str();
     app->add_option("--name", init->name, "the experiment's name")->capture_default_str();
     app->add_option("--dataset", init->dataset, "the dataset's name, as nodes declare it")->capture_default_str();
-    add_file_command(parser, parent, "validate", "check a file and report all of its mistakes", run_experiment_validate);
+    add_file_command(parser, parent, "validate", "check a file and report all of its mistakes",
+                     run_experiment_validate);
     add_file_command(parser, parent, "show", "print it with presets expanded and where each value came from",
                      run_experiment_show);
     add_file_command(parser, parent, "submit", "hand it to the coordinator", run_experiment_submit);
@@ -202,7 +207,8 @@ void add_data_commands(Parser& parser) {
     app->add_option("data", split->data, "a path, NAME=PATH, or `digits`")->required();
     app->add_option("--parts", split->parts, "how many")->capture_default_str()->check(CLI::Range(1, 100000));
     app->add_option("--holdout", split->holdout, "share kept for evaluation")->capture_default_str();
-    app->add_option("--partition", split->partition, "iid, \"dirichlet alpha=0.5\", \"shards labels=2\", \"quantity power=1\"")
+    app->add_option("--partition", split->partition,
+                    "iid, \"dirichlet alpha=0.5\", \"shards labels=2\", \"quantity power=1\"")
         ->capture_default_str();
     app->add_option("--label", split->label, "label column: last, a name or an index (default: last)");
     app->add_option("--seed", split->seed, "of the draw")->capture_default_str();
@@ -215,7 +221,9 @@ void add_tools(Parser& parser) {
                         "run an experiment on a virtual clock and network; its digest is the real run's",
                         "causeway simulate digits-fedavg --clients 5", simulate, run_simulate);
     app->add_option("file", simulate->file, "an experiment file or an example's name")->required();
-    app->add_option("--clients", simulate->clients, "virtual clients")->capture_default_str()->check(CLI::Range(1, 100000));
+    app->add_option("--clients", simulate->clients, "virtual clients")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 100000));
     app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str();
     app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
     add_data(app, simulate->data);

@@ -1,11 +1,9 @@
 // Benchmarks of one process: sums, training steps, commits.
-#include <filesystem>
-
 #include <fmt/format.h>
 
 #include "cli/bench.h"
+#include "cli/bench_folder.h"
 #include "common/bytes.h"
-#include "common/file.h"
 #include "common/random.h"
 #include "configs/batches.h"
 #include "coordinator/snapshots.h"
@@ -57,18 +55,6 @@ Dataset random_dataset(std::size_t examples, const Shape& shape, std::uint32_t c
     return dataset;
 }
 
-struct Folder {
-    std::filesystem::path path = std::filesystem::temp_directory_path() /
-                                 ("causeway-bench-" + to_hex(secret_random_bytes(4)));
-    Folder() { std::filesystem::create_directory(path); std::filesystem::permissions(path, std::filesystem::perms::owner_all); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-    ~Folder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
-    }
-};
-
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
@@ -106,7 +92,7 @@ Result<std::vector<BenchRow>> bench_training(const BenchOptions&) {
 }
 
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {
-    const Folder folder;
+    const BenchFolder folder;
     TRY_ASSIGN(auto store, Store::open(folder.path));
     TRY_ASSIGN(auto snapshots, Snapshots::open(folder.path));
     TRY(store.execute(std::vector<Persist>{SaveExperiment{1, "bench", "", "running", "", "bench"}}));
@@ -118,12 +104,14 @@ Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {
     const double time = median_seconds(200, [&] {
         model[round % model.size()] ^= std::byte{1};
         const auto digest = snapshots.write(model);
-        const SaveCommit commit{.experiment = 1, .round = round++, .model = digest.value_or(Digest{}), .model_bytes = 1};
+        const SaveCommit commit{
+            .experiment = 1, .round = round++, .model = digest.value_or(Digest{}), .model_bytes = 1};
         status = digest ? store.execute(std::vector<Persist>{commit}) : Status(fail(digest.error()));
     });
     TRY(status);
     const double flushes = static_cast<double>(store.flushes() + snapshots.flushes() - before) / round;
-    return std::vector{BenchRow{"commit of a 400 KB model", 1e3 * time, "ms", fmt::format("{:.2f} flushes each", flushes)}};
+    return std::vector{
+        BenchRow{"commit of a 400 KB model", 1e3 * time, "ms", fmt::format("{:.2f} flushes each", flushes)}};
 }
 
 }  // namespace causeway::cli

@@ -17,7 +17,7 @@ struct DemoOptions {
     std::uint32_t clients = 5;
     std::vector<std::string> data;  // NAME=PATH
     std::vector<std::string> set;
-    std::string state;    // empty: a new folder under the temporary folder
+    std::string state;          // empty: a new folder under the temporary folder
     std::uint32_t workers = 1;  // of the coordinator
 };
 int run_demo(const DemoOptions& options, Output output);

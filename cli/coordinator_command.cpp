@@ -32,10 +32,10 @@ Status serve(const CoordinatorOptions& given, Output output) {
                       .set("event", "listening")
                       .set("port", std::int64_t{daemon->port()})
                       .set("federation", daemon->federation()));
-    output.line(fmt::format("federation {} listens on port {}; Ctrl-C stops it\nnext, in another terminal:\n"
-                            "  {} token new --name NAME --state {}",
-                            daemon->federation(), daemon->port(), shell_quoted(own_path().string()),
-                            shell_quoted(given.state)));
+    output.line(fmt::format(
+        "federation {} listens on port {}; Ctrl-C stops it\nnext, in another terminal:\n"
+        "  {} token new --name NAME --state {}",
+        daemon->federation(), daemon->port(), shell_quoted(own_path().string()), shell_quoted(given.state)));
     auto ended = daemon->run();
     signal.set([] {});  // the daemon is about to go
     return ended;

@@ -1,7 +1,7 @@
 // `data inspect` and `data split`: datasets of this machine, without any federation.
 #include <algorithm>
-#include <cmath>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -50,7 +50,8 @@ Result<Dataset> raw_dataset(const SplitOptions& options) {
     const bool named = options.data.find('=') != std::string::npos;
     std::error_code ignored;
     if (named || !std::filesystem::exists(path, ignored)) {
-        TRY_ASSIGN(const auto given, parse_data_arguments(named ? std::vector{options.data} : std::vector<std::string>{}));
+        TRY_ASSIGN(const auto given,
+                   parse_data_arguments(named ? std::vector{options.data} : std::vector<std::string>{}));
         name = options.data.substr(0, options.data.find('='));
         TRY_ASSIGN(path, find_dataset(name, given));
     }

@@ -29,8 +29,8 @@ std::string summary(const Experiment& experiment) {
 int run_experiment_init(const InitOptions& options, Output output) {
     std::error_code ignored;
     if (std::filesystem::exists(options.file, ignored)) {
-        return output.error({ErrorKind::invalid, "file_exists",
-                             options.file + ": already exists and is kept; name another file"});
+        return output.error(
+            {ErrorKind::invalid, "file_exists", options.file + ": already exists and is kept; name another file"});
     }
     const auto text = init_template({.name = options.name, .dataset = options.dataset});
     if (auto written = write_file_durably(options.file, as_bytes(text)); !written) {

@@ -74,7 +74,8 @@ Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments
                         fmt::format("--data {}: no such file or folder: {}", argument, path.string()));
         }
         if (!paths.emplace(name, path).second) {
-            return fail(ErrorKind::invalid, "bad_data_argument", fmt::format("--data {}: {} is given twice", argument, name));
+            return fail(ErrorKind::invalid, "bad_data_argument",
+                        fmt::format("--data {}: {} is given twice", argument, name));
         }
     }
     return paths;
@@ -94,9 +95,13 @@ Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
                             name == "digits" ? ", or run ./quickstart, which fetches it" : ""));
 }
 
-std::string demo_client_name(std::uint32_t index) { return fmt::format("client-{}", index + 1); }
+std::string demo_client_name(std::uint32_t index) {
+    return fmt::format("client-{}", index + 1);
+}
 
-void require_all(Experiment& experiment, std::uint32_t clients) { experiment.sync.min_clients = clients; }
+void require_all(Experiment& experiment, std::uint32_t clients) {
+    experiment.sync.min_clients = clients;
+}
 
 fs::path own_path() {
     std::error_code ignored;

@@ -21,7 +21,8 @@ struct ExperimentText {
 /// errors  not_found: neither a file nor an example, with the nearest example's name
 [[nodiscard]] Result<ExperimentText> load_experiment_text(const std::string& file_or_example);
 /// Reads and checks; the error's message has one line per mistake.
-[[nodiscard]] Result<Experiment> load_experiment(const std::string& file_or_example, const std::vector<std::string>& set);
+[[nodiscard]] Result<Experiment> load_experiment(const std::string& file_or_example,
+                                                 const std::vector<std::string>& set);
 
 using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name -> file or folder
 

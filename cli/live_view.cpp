@@ -32,13 +32,14 @@ std::string progress_bar(std::int64_t part, std::int64_t whole, int columns) {
 }
 
 std::string round_header() {
-    return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time", "ETA");
+    return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time",
+                       "ETA");
 }
 
 std::string round_line(const Json& event, const std::string& time_left) {
     const auto rounds = event["rounds"].integer();
-    const auto round = rounds > 0 ? fmt::format("{}/{}", event["round"].integer(), rounds)
-                                  : std::to_string(event["round"].integer());
+    const auto round =
+        rounds > 0 ? fmt::format("{}/{}", event["round"].integer(), rounds) : std::to_string(event["round"].integer());
     const auto cohort = event["cohort"].integer();
     const auto clients = cohort > 0 ? fmt::format("{}/{}", event["clients"].integer(), cohort)
                                     : std::to_string(event["clients"].integer());
@@ -57,7 +58,9 @@ std::string LiveView::time_left(const Json& event) const {
     return format_duration(from_seconds(time < 10 ? time : std::ceil(time)));
 }
 
-LiveView::~LiveView() { clear_bar(); }
+LiveView::~LiveView() {
+    clear_bar();
+}
 
 void LiveView::event(const Json& event) {
     output_.object(event);

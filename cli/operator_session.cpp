@@ -20,10 +20,11 @@ constexpr std::size_t queue_limit = 1024;
 Result<Address> read_address(const fs::path& state) {
     const auto text = read_file(state / "operator" / "address", 4096);
     if (!text && text.error().kind == ErrorKind::not_found) {
-        return fail(ErrorKind::not_found, "no_operator_identity",
-                    fmt::format("{0}: no operator identity here; start `causeway coordinator --state {0}` first, or name "
-                                "its state folder with --state",
-                                state.string()));
+        return fail(
+            ErrorKind::not_found, "no_operator_identity",
+            fmt::format("{0}: no operator identity here; start `causeway coordinator --state {0}` first, or name "
+                        "its state folder with --state",
+                        state.string()));
     }
     TRY(text);
     return parse_address(trim(as_text(*text)));
@@ -31,8 +32,8 @@ Result<Address> read_address(const fs::path& state) {
 
 Error unreachable(const fs::path& state, const Error& why) {
     return {ErrorKind::disconnected, "unreachable",
-            fmt::format("the coordinator does not answer: {}; is `causeway coordinator --state {}` running?", why.message,
-                        state.string())};
+            fmt::format("the coordinator does not answer: {}; is `causeway coordinator --state {}` running?",
+                        why.message, state.string())};
 }
 
 }  // namespace

@@ -46,13 +46,17 @@ int exit_code(ErrorKind kind) {
     switch (kind) {
         case ErrorKind::invalid:
         case ErrorKind::not_found:
-        case ErrorKind::unsupported: return exit_usage;
+        case ErrorKind::unsupported:
+            return exit_usage;
         case ErrorKind::refused:
-        case ErrorKind::disconnected: return exit_unreachable;
-        case ErrorKind::timed_out: return exit_timed_out;
+        case ErrorKind::disconnected:
+            return exit_unreachable;
+        case ErrorKind::timed_out:
+            return exit_timed_out;
         case ErrorKind::overloaded:
         case ErrorKind::corrupt:
-        case ErrorKind::io: return exit_failed;
+        case ErrorKind::io:
+            return exit_failed;
     }
     return exit_failed;
 }
@@ -81,7 +85,9 @@ int Output::error(const Error& error) const {
     return exit_code(error.kind);
 }
 
-bool at_terminal() { return ::isatty(STDOUT_FILENO) == 1; }
+bool at_terminal() {
+    return ::isatty(STDOUT_FILENO) == 1;
+}
 
 int terminal_columns() {
     winsize size{};

@@ -46,6 +46,7 @@ struct Output {
 /// A table with a header line; columns as wide as their content, the last one cut to the terminal.
 ///
 /// shapes   rows of as many cells as the header
-[[nodiscard]] std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows);
+[[nodiscard]] std::string table(const std::vector<std::string>& header,
+                                const std::vector<std::vector<std::string>>& rows);
 
 }  // namespace causeway::cli

@@ -43,7 +43,8 @@ bool ended_within(pid_t pid, Duration bound) {
         return true;  // it is gone already
     }
     pollfd wait{descriptor, POLLIN, 0};
-    const int got = ::poll(&wait, 1, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(bound).count()));
+    const int got =
+        ::poll(&wait, 1, static_cast<int>(std::chrono::duration_cast<std::chrono::milliseconds>(bound).count()));
     ::close(descriptor);
     return got > 0;
 }
@@ -87,7 +88,9 @@ Process& Process::operator=(Process&& other) noexcept {
     return *this;
 }
 
-Process::~Process() { stop(); }
+Process::~Process() {
+    stop();
+}
 
 bool Process::running() {
     int status = 0;
@@ -98,11 +101,17 @@ bool Process::running() {
     return pid_ > 0;
 }
 
+void Process::ask_to_stop() {
+    if (running()) {
+        ::kill(pid_, SIGTERM);
+    }
+}
+
 void Process::stop(Duration patience) {
     if (!running()) {
         return;
     }
-    ::kill(pid_, SIGTERM);
+    ask_to_stop();
     if (!ended_within(pid_, patience)) {
         ::kill(pid_, SIGKILL);
     }

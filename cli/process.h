@@ -28,7 +28,9 @@ public:
     /// Whether it still runs; its exit status afterwards is exit_status().
     [[nodiscard]] bool running();
     [[nodiscard]] int exit_status() const { return status_; }
-    /// Asks it to end (SIGTERM) and waits; kills it after `patience`.
+    /// Sends SIGTERM and does not wait.
+    void ask_to_stop();
+    /// Asks it to end and waits; kills it after `patience`.
     void stop(Duration patience = std::chrono::seconds(5));
     /// The last lines of its log, for an error message.
     [[nodiscard]] std::string log_tail() const;

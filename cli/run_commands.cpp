@@ -30,7 +30,9 @@ Result<std::uint64_t> find_id(OperatorSession& session, const ExperimentOptions&
     return static_cast<std::uint64_t>(list["experiments"].items().back()["id"].integer());
 }
 
-int exit_of(const Json& done) { return done["state"].text() == "succeeded" ? exit_done : exit_failed; }
+int exit_of(const Json& done) {
+    return done["state"].text() == "succeeded" ? exit_done : exit_failed;
+}
 
 std::string percent(const Json& value) {
     return value.is_number() ? fmt::format("{:.2f} %", 100 * value.number()) : "-";
@@ -87,16 +89,17 @@ Result<int> submit(const FileOptions& options, Output output) {
     for (const auto& item : options.set) {
         set.push(item);
     }
-    TRY_ASSIGN(const auto reply, session->ask("experiment.submit", Json::object()
-                                                                       .set("file", text.text)
-                                                                       .set("file_name", text.file_name)
-                                                                       .set("set", std::move(set))));
+    TRY_ASSIGN(const auto reply,
+               session->ask(
+                   "experiment.submit",
+                   Json::object().set("file", text.text).set("file_name", text.file_name).set("set", std::move(set))));
     const auto id = static_cast<std::uint64_t>(reply["id"].integer());
     output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
     output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));
     if (hands_out_data(experiment)) {
-        output.line("note: data.partition and data.holdout are for demo and simulate; here every node trains on what it "
-                    "holds");
+        output.line(
+            "note: data.partition and data.holdout are for demo and simulate; here every node trains on what it "
+            "holds");
     }
     if (options.watch) {
         return watch(*session, id, output);
@@ -165,9 +168,9 @@ Result<int> wait(const ExperimentOptions& options, Output output) {
     }
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options));
-    output.line(fmt::format("waiting for experiment {} to end{}", id,
-                            options.timeout.empty() ? " (no time limit; --timeout sets one)"
-                                                    : ", at most " + options.timeout));
+    output.line(
+        fmt::format("waiting for experiment {} to end{}", id,
+                    options.timeout.empty() ? " (no time limit; --timeout sets one)" : ", at most " + options.timeout));
     Json done;
     const auto each = [&](const Json& event) {
         done = event;
@@ -214,19 +217,27 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
-int finish(const Result<int>& code, Output output) { return code ? *code : output.error(code.error()); }
+int finish(const Result<int>& code, Output output) {
+    return code ? *code : output.error(code.error());
+}
 
 }  // namespace
 
-int run_experiment_submit(const FileOptions& options, Output output) { return finish(submit(options, output), output); }
-int run_experiment_list(const ExperimentOptions& options, Output output) { return finish(list(options, output), output); }
+int run_experiment_submit(const FileOptions& options, Output output) {
+    return finish(submit(options, output), output);
+}
+int run_experiment_list(const ExperimentOptions& options, Output output) {
+    return finish(list(options, output), output);
+}
 int run_experiment_status(const ExperimentOptions& options, Output output) {
     return finish(status(options, output), output);
 }
 int run_experiment_watch(const ExperimentOptions& options, Output output) {
     return finish(watch_command(options, output), output);
 }
-int run_experiment_wait(const ExperimentOptions& options, Output output) { return finish(wait(options, output), output); }
+int run_experiment_wait(const ExperimentOptions& options, Output output) {
+    return finish(wait(options, output), output);
+}
 int run_experiment_cancel(const ExperimentOptions& options, Output output) {
     return finish(cancel(options, output), output);
 }

@@ -42,8 +42,8 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std
     TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, paths));
     TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
     raw.name = experiment.data.dataset;
-    TRY_ASSIGN(const auto division, divide(raw, experiment.data.holdout, partition_of(experiment), clients,
-                                           experiment.experiment.seed));
+    TRY_ASSIGN(const auto division,
+               divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));
     TRY_ASSIGN(auto device, Device::open("auto"));
     const auto trainer = std::make_shared<Trainer>(std::move(device));
     Cast cast;
@@ -53,7 +53,8 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std
     }
     cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
     for (std::uint32_t i = 0; i < clients; ++i) {
-        cast.clients.push_back(std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
+        cast.clients.push_back(
+            std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
     }
     return cast;
 }
@@ -128,7 +129,8 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     if (done["state"].text() != "succeeded") {
         return exit_failed;
     }
-    output.line(fmt::format("model {}  SHA-256 {}", options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
+    output.line(fmt::format("model {}  SHA-256 {}",
+                            options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
                             done["model_sha256"].text()));
     return exit_done;
 }

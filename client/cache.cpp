@@ -86,10 +86,14 @@ Result<Bytes> ModelCache::read(const Digest& digest) {
 
 // The same path as a download of one chunk: one way into the cache that verifies.
 Status ModelCache::put(const Digest& digest, ByteView bytes) {
-    std::error_code ignored;
-    fs::remove(part_path(digest), ignored);
-    TRY(append(digest, 0, bytes));
-    return finish(digest);
+    if (sha256(bytes) != digest) {
+        return fail(ErrorKind::corrupt, "digest_mismatch", "these bytes are not model " + digest.short_hex());
+    }
+    const auto beside = folder_ / (digest.hex() + ".new");
+    std::ofstream file(beside, std::ios::binary | std::ios::trunc);
+    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
+    file.close();
+    return file ? adopt(digest, beside) : write_failure(beside);
 }
 
 Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
@@ -106,48 +110,6 @@ Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
         return fail(ErrorKind::io, "io", file.string() + ": cannot rename: " + error.message());
     }
     models_[digest] = {last_use_, size};
-    evict(digest);
-    return {};
-}
-
-std::uint64_t ModelCache::part_size(const Digest& digest) const {
-    std::error_code error;
-    const auto size = fs::file_size(part_path(digest), error);
-    return error ? 0 : size;
-}
-
-Status ModelCache::append(const Digest& digest, std::uint64_t offset, ByteView chunk) {
-    if (offset != part_size(digest)) {
-        return fail(ErrorKind::invalid, "wrong_offset",
-                    "a chunk for " + digest.short_hex() + " begins at " + std::to_string(offset) +
-                        ", the part ends at " + std::to_string(part_size(digest)));
-    }
-    if (offset == 0) {
-        drop_parts_but(digest);
-    }
-    std::ofstream file(part_path(digest), std::ios::binary | std::ios::app);
-    file.write(reinterpret_cast<const char*>(chunk.data()), static_cast<std::streamsize>(chunk.size()));
-    file.close();
-    return file ? Status{} : write_failure(part_path(digest));
-}
-
-Status ModelCache::finish(const Digest& digest) {
-    const auto part = part_path(digest);
-    TRY_ASSIGN(const auto bytes, read_file(part, largest_model));
-    std::error_code error;
-    if (sha256(bytes) != digest) {
-        fs::remove(part, error);
-        return fail(ErrorKind::corrupt, "digest_mismatch",
-                    "what was downloaded is not model " + digest.short_hex() + "; it is fetched again");
-    }
-    if (const auto old = models_.find(digest); old != models_.end()) {
-        fs::remove(path_of(digest, old->second.use), error);
-    }
-    fs::rename(part, path_of(digest, ++last_use_), error);
-    if (error) {
-        return fail(ErrorKind::io, "io", part.string() + ": cannot rename: " + error.message());
-    }
-    models_[digest] = {last_use_, bytes.size()};
     evict(digest);
     return {};
 }
@@ -180,26 +142,8 @@ void ModelCache::evict(const Digest& spared) {
     }
 }
 
-/// Before a new download: parts are few, and those of models nobody asks for any more would stay for ever.
-void ModelCache::drop_parts_but(const Digest& digest) const {
-    std::vector<fs::path> parts;
-    std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator(folder_, ignored)) {
-        if (entry.path().extension() == ".part" && entry.path() != part_path(digest)) {
-            parts.push_back(entry.path());
-        }
-    }
-    for (std::size_t i = limits_.parts > 0 ? limits_.parts - 1 : 0; i < parts.size(); ++i) {
-        fs::remove(parts[i], ignored);
-    }
-}
-
 fs::path ModelCache::path_of(const Digest& digest, std::uint64_t use) const {
     return folder_ / (use_text(use) + "-" + digest.hex());
-}
-
-fs::path ModelCache::part_path(const Digest& digest) const {
-    return folder_ / (digest.hex() + ".part");
 }
 
 }  // namespace causeway::node

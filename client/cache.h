@@ -1,7 +1,6 @@
-// Models by digest on a client's disk, so that a model it has seen moves no bytes; and downloads half done.
+// Models by digest on a client's disk, so that a model it has seen moves no bytes.
 //
 //   STATE/cache/<use>-<digest>      a model; <use>: 16 hexadecimal digits that rise at each use, so names sort by age
-//   STATE/cache/<digest>.part       the first bytes of a model; the next chunk is asked for from its size on
 //
 // Nothing here is precious: what is lost or damaged is fetched again, so writes are not flushed but every model is
 // verified when it is read. Thread: one owner at a time.
@@ -17,7 +16,6 @@ namespace causeway::node {
 
 struct CacheLimits {
     std::uint64_t bytes = std::uint64_t{4} << 30;  // of complete models; the newest stays even if it alone is larger
-    std::size_t parts = 4;                         // downloads half done
 };
 
 /// errors of all its functions: io (`disk_full`)
@@ -38,15 +36,6 @@ public:
     /// errors   not_found: no such file
     Status adopt(const Digest& digest, const std::filesystem::path& file);
 
-    /// Where to go on with a download: the bytes that are here.
-    [[nodiscard]] std::uint64_t part_size(const Digest& digest) const;
-    /// Adds a chunk. errors: invalid `wrong_offset`: it does not begin where the part ends
-    Status append(const Digest& digest, std::uint64_t offset, ByteView chunk);
-    /// The last chunk is here: verifies the whole and makes it a model of the cache; older ones go to make room.
-    ///
-    /// errors   corrupt `digest_mismatch`: the part is gone, begin again; not_found
-    Status finish(const Digest& digest);
-
     /// Bytes of complete models.
     [[nodiscard]] std::uint64_t bytes() const;
 
@@ -59,9 +48,7 @@ private:
     void find_models();
     void note_use(const Digest& digest, Model& model);
     void evict(const Digest& spared);
-    void drop_parts_but(const Digest& digest) const;
     [[nodiscard]] std::filesystem::path path_of(const Digest& digest, std::uint64_t use) const;
-    [[nodiscard]] std::filesystem::path part_path(const Digest& digest) const;
 
     std::filesystem::path folder_;
     CacheLimits limits_;

@@ -61,7 +61,9 @@ Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::
 }
 
 /// Words of the coordinator after which trying again is useless.
-bool is_final(const Error& why) { return why.kind == ErrorKind::refused || why.code == "identity_in_use"; }
+bool is_final(const Error& why) {
+    return why.kind == ErrorKind::refused || why.code == "identity_in_use";
+}
 
 }  // namespace
 
@@ -69,7 +71,8 @@ struct Node::Parts {
     Enrolment enrolment;
     NodeOptions options;
     std::shared_ptr<LoopQueue> queue = std::make_shared<LoopQueue>(queue_limit);
-    LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit), std::make_shared<LinkEvents>(link_queue_limit)};
+    LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
+                           std::make_shared<LinkEvents>(link_queue_limit)};
     std::unique_ptr<NodeFiles> files;
     std::unique_ptr<Link> link;
     std::unique_ptr<TransferEngine> transfers;
@@ -163,7 +166,8 @@ Status Node::Parts::run() {
     now = real_now();
     take(session->start(now));
     while (true) {
-        const auto patience = std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
+        const auto patience =
+            std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue->pop_for(patience);
         now = real_now();
         if (event && std::holds_alternative<StopLoop>(*event)) {
@@ -260,7 +264,8 @@ void Node::Parts::on(const StartTraining& event) {
         return step(Trained{lease, {}, event.start.error()});
     }
     const auto progress = [q = queue, lease](std::uint64_t step, std::uint64_t steps, double loss) {
-        q->push(Event(TrainingProgress{lease, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(steps), loss}));
+        q->push(
+            Event(TrainingProgress{lease, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(steps), loss}));
     };
     trainer->train(event.assign, event.start->model, event.start->base, progress,
                    [this, q = queue, lease](Result<TrainingOutput> output) {
@@ -324,7 +329,11 @@ Result<std::unique_ptr<Node>> Node::start(Enrolment enrolment, NodeOptions optio
 Node::Node(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Node::~Node() = default;
 
-Status Node::run() { return parts_->run(); }
-void Node::stop() { parts_->queue->push(StopLoop{}); }
+Status Node::run() {
+    return parts_->run();
+}
+void Node::stop() {
+    parts_->queue->push(StopLoop{});
+}
 
 }  // namespace causeway::node

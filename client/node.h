@@ -1,8 +1,8 @@
 // The node: the session machine of session.h with its link, transfers, trainer and state folder around it.
 //
-// One loop thread owns the machine; a link thread owns the connection, a transfer thread moves models and serves updates,
-// a files thread owns the state folder and the cache, one trainer thread owns the device. They exchange owned values
-// through the loop's queue. A Node is the loop: run() is called on its thread.
+// One loop thread owns the machine; a link thread owns the connection, a transfer thread moves models and serves
+// updates, a files thread owns the state folder and the cache, one trainer thread owns the device. They exchange owned
+// values through the loop's queue. A Node is the loop: run() is called on its thread.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ struct NodeOptions {
     std::filesystem::path state;
     std::map<std::string, std::filesystem::path> datasets;  // by name
     std::string device = "auto";
-    std::int32_t threads = 1;                       // of the trainer
-    std::function<void(const std::string&)> say;    // a line for the person at the node
+    std::int32_t threads = 1;                     // of the trainer
+    std::function<void(const std::string&)> say;  // a line for the person at the node
 };
 
 /// Enrols with a token, or opens what an earlier enrolment left. The folder is locked while the result lives.

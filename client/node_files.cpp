@@ -4,6 +4,17 @@
 #include "common/log.h"
 
 namespace causeway::node {
+namespace {
+
+/// One assignment at a time fetches one model: when that is here, what else lies half done will never be asked for.
+void clear_downloads(const std::filesystem::path& folder) {
+    std::error_code ignored;
+    for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+        std::filesystem::remove(entry.path(), ignored);
+    }
+}
+
+}  // namespace
 
 Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& state) {
     TRY_ASSIGN(auto folder, StateFolder::open(state));
@@ -52,14 +63,20 @@ Status NodeFiles::apply_one(const ResolvePending& what) {
     return {};
 }
 
-Status NodeFiles::apply_one(const ForgetExperiment& what) { return folder_.forget(what.experiment); }
+Status NodeFiles::apply_one(const ForgetExperiment& what) {
+    return folder_.forget(what.experiment);
+}
 
 void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
     thread_->post([this, model, done = std::move(done)] { done(cache_.has(model)); });
 }
 
 void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done) {
-    thread_->post([this, model, file, done = std::move(done)] { done(cache_.adopt(model, file)); });
+    thread_->post([this, model, file, done = std::move(done)] {
+        auto adopted = cache_.adopt(model, file);
+        clear_downloads(file.parent_path());
+        done(std::move(adopted));
+    });
 }
 
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
@@ -75,8 +92,8 @@ void NodeFiles::start_training(const Assign& assign, std::function<void(Result<T
 void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
     auto shared = std::make_shared<TrainingOutput>(std::move(output));
     thread_->post([this, shared, done = std::move(done)] {
-        auto held = retry_.until_done(
-            "node", [&] { return folder_.hold(shared->held, shared->sections, shared->update); });
+        auto held =
+            retry_.until_done("node", [&] { return folder_.hold(shared->held, shared->sections, shared->update); });
         if (held) {
             publish(shared->held.digest, std::make_shared<const Bytes>(std::move(shared->update)));
         }

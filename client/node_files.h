@@ -1,7 +1,7 @@
 // The node's disk on its own thread: state folder and model cache, and the updates that the coordinator may pull.
 //
-// Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in memory,
-// published as an immutable map, so that the transfer thread serves it without asking.
+// Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in
+// memory, published as an immutable map, so that the transfer thread serves it without asking.
 #pragma once
 
 #include <atomic>

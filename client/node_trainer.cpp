@@ -60,9 +60,9 @@ Result<const Dataset*> NodeTrainer::dataset_for(const Assign& assign) {
     }
     const auto path = datasets_.find(assign.dataset);
     if (path == datasets_.end()) {
-        return fail(ErrorKind::not_found, "unknown_dataset",
-                    fmt::format("this node holds no dataset \"{}\"; join with --data {}=PATH", assign.dataset,
-                                assign.dataset));
+        return fail(
+            ErrorKind::not_found, "unknown_dataset",
+            fmt::format("this node holds no dataset \"{}\"; join with --data {}=PATH", assign.dataset, assign.dataset));
     }
     TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
     TRY_ASSIGN(auto dataset, read_dataset(path->second, options));

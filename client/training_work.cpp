@@ -51,7 +51,8 @@ Result<OptimizerState> decode_optimizer(ByteView bytes, const Work& work) {
     TRY_ASSIGN(const auto layers, reader.get<std::uint32_t>());
     TRY_ASSIGN(const auto moments, reader.get<std::uint32_t>());
     if (layers != state.steps.size() || moments != state.moments.size()) {
-        return fail(ErrorKind::corrupt, "bad_optimizer_state", "the kept optimizer state is of another optimizer or model");
+        return fail(ErrorKind::corrupt, "bad_optimizer_state",
+                    "the kept optimizer state is of another optimizer or model");
     }
     const auto fill = [&reader](auto& values) -> Status {
         const auto target = std::as_writable_bytes(std::span(values));

@@ -12,10 +12,10 @@ namespace causeway::node {
 
 struct TrainingInput {
     const Assign& assign;
-    std::string node;            // its name: the key of its random choices
-    ByteView model;              // the start model's safetensors
+    std::string node;  // its name: the key of its random choices
+    ByteView model;    // the start model's safetensors
     const Dataset& dataset;
-    const StateSections& base;   // of the experiment, from the state folder
+    const StateSections& base;  // of the experiment, from the state folder
 };
 
 struct TrainingOutput {

@@ -10,9 +10,9 @@ namespace causeway {
 
 }  // namespace causeway
 
-#define ASSERT(condition)                                                  \
-    do {                                                                   \
-        if (!(condition)) {                                                \
+#define ASSERT(condition)                                                 \
+    do {                                                                  \
+        if (!(condition)) {                                               \
             ::causeway::assertion_failed(__FILE__, __LINE__, #condition); \
-        }                                                                  \
+        }                                                                 \
     } while (false)

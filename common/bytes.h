@@ -20,12 +20,18 @@ static_assert(std::endian::native == std::endian::little, "formats are little-en
 using Bytes = std::vector<std::byte>;
 using ByteView = std::span<const std::byte>;
 
-inline ByteView as_bytes(std::string_view text) { return std::as_bytes(std::span(text)); }
+inline ByteView as_bytes(std::string_view text) {
+    return std::as_bytes(std::span(text));
+}
 inline std::string_view as_text(ByteView bytes) {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
-inline Bytes to_bytes(ByteView bytes) { return {bytes.begin(), bytes.end()}; }
-inline Bytes to_bytes(std::string_view text) { return to_bytes(as_bytes(text)); }
+inline Bytes to_bytes(ByteView bytes) {
+    return {bytes.begin(), bytes.end()};
+}
+inline Bytes to_bytes(std::string_view text) {
+    return to_bytes(as_bytes(text));
+}
 
 std::string to_hex(ByteView bytes);
 Result<Bytes> from_hex(std::string_view text);

@@ -11,8 +11,12 @@
 namespace causeway {
 namespace {
 
-const unsigned char* raw(ByteView bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); }
-unsigned char* raw(Digest& digest) { return reinterpret_cast<unsigned char*>(digest.bytes.data()); }
+const unsigned char* raw(ByteView bytes) {
+    return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+unsigned char* raw(Digest& digest) {
+    return reinterpret_cast<unsigned char*>(digest.bytes.data());
+}
 
 }  // namespace
 

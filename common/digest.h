@@ -41,7 +41,9 @@ private:
 };
 
 [[nodiscard]] Digest sha256(ByteView bytes);
-[[nodiscard]] inline Digest sha256(std::string_view text) { return sha256(as_bytes(text)); }
+[[nodiscard]] inline Digest sha256(std::string_view text) {
+    return sha256(as_bytes(text));
+}
 [[nodiscard]] Digest hmac_sha256(ByteView key, ByteView bytes);
 /// Equal, in time that does not depend on where they differ.
 [[nodiscard]] bool equal_in_constant_time(ByteView a, ByteView b);

@@ -67,7 +67,9 @@ Status flush_folder(const fs::path& folder) {
     return {};
 }
 
-fs::path folder_of(const fs::path& path) { return path.has_parent_path() ? path.parent_path() : fs::path("."); }
+fs::path folder_of(const fs::path& path) {
+    return path.has_parent_path() ? path.parent_path() : fs::path(".");
+}
 
 Status write_and_flush(const fs::path& path, ByteView bytes, FileMode mode) {
     const mode_t bits = mode == FileMode::secret ? 0600 : 0644;
@@ -86,7 +88,7 @@ Status write_and_flush(const fs::path& path, ByteView bytes, FileMode mode) {
 
 Result<Bytes> read_file(const fs::path& path, std::uint64_t limit) {
     const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat info{};
+    struct stat info {};
     if (!descriptor.open() || ::fstat(descriptor.get(), &info) != 0) {
         return system_failure(path, "open");
     }
@@ -139,7 +141,7 @@ Status make_private_folder(const fs::path& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
         return system_failure(path, "create the folder");
     }
-    struct stat info{};
+    struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
         return system_failure(path, "read the folder's mode");
     }
@@ -154,7 +156,7 @@ Status make_private_folder(const fs::path& path) {
 }
 
 Status require_secret_mode(const fs::path& path) {
-    struct stat info{};
+    struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
         return system_failure(path, "read the file's mode");
     }

@@ -35,14 +35,18 @@ int nesting(std::string_view text) {
 
 Json from_library(const Library& value) {
     switch (value.type()) {
-        case Library::value_t::boolean: return value.get<bool>();
-        case Library::value_t::number_integer: return value.get<std::int64_t>();
+        case Library::value_t::boolean:
+            return value.get<bool>();
+        case Library::value_t::number_integer:
+            return value.get<std::int64_t>();
         case Library::value_t::number_unsigned: {
             const auto number = value.get<std::uint64_t>();
             return number > INT64_MAX ? Json(static_cast<double>(number)) : Json(static_cast<std::int64_t>(number));
         }
-        case Library::value_t::number_float: return value.get<double>();
-        case Library::value_t::string: return value.get<std::string>();
+        case Library::value_t::number_float:
+            return value.get<double>();
+        case Library::value_t::string:
+            return value.get<std::string>();
         case Library::value_t::array: {
             auto array = Json::array();
             for (const auto& item : value) {
@@ -57,7 +61,8 @@ Json from_library(const Library& value) {
             }
             return object;
         }
-        default: return nullptr;
+        default:
+            return nullptr;
     }
 }
 
@@ -73,9 +78,9 @@ void append_text(std::string& out, const std::string& text) {
 
 Result<Json> Json::parse(std::string_view text, std::size_t limit) {
     if (text.size() > limit) {
-        return fail(ErrorKind::corrupt, "json_too_long",
-                    "a JSON text of " + std::to_string(text.size()) + " bytes is over the limit of " +
-                        std::to_string(limit));
+        return fail(
+            ErrorKind::corrupt, "json_too_long",
+            "a JSON text of " + std::to_string(text.size()) + " bytes is over the limit of " + std::to_string(limit));
     }
     if (nesting(text) > deepest) {
         return fail(ErrorKind::corrupt, "json_too_deep", "a JSON text is nested too deeply");

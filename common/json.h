@@ -55,8 +55,8 @@ public:
     [[nodiscard]] std::int64_t integer(std::int64_t fallback = 0) const;
     [[nodiscard]] double number(double fallback = 0) const;
     [[nodiscard]] bool boolean(bool fallback = false) const;
-    [[nodiscard]] const Array& items() const;         // empty unless an array
-    [[nodiscard]] const Object& fields() const;       // empty unless an object
+    [[nodiscard]] const Array& items() const;                          // empty unless an array
+    [[nodiscard]] const Object& fields() const;                        // empty unless an object
     [[nodiscard]] const Json& operator[](std::string_view key) const;  // null when absent
     [[nodiscard]] bool has(std::string_view key) const { return !(*this)[key].is_null(); }
 

@@ -20,21 +20,21 @@ spdlog::logger& logger() {
 
 spdlog::level::level_enum level_of(LogLevel level) {
     switch (level) {
-        case LogLevel::debug: return spdlog::level::debug;
-        case LogLevel::info: return spdlog::level::info;
-        case LogLevel::warn: return spdlog::level::warn;
-        case LogLevel::error: return spdlog::level::err;
+        case LogLevel::debug:
+            return spdlog::level::debug;
+        case LogLevel::info:
+            return spdlog::level::info;
+        case LogLevel::warn:
+            return spdlog::level::warn;
+        case LogLevel::error:
+            return spdlog::level::err;
     }
     return spdlog::level::err;
 }
 
 std::string as_json(LogLevel level, std::string_view who, std::string_view text) {
     const auto name = spdlog::level::to_string_view(level_of(level));
-    return Json::object()
-        .set("level", std::string(name.data(), name.size()))
-        .set("who", who)
-        .set("text", text)
-        .dump();
+    return Json::object().set("level", std::string(name.data(), name.size())).set("who", who).set("text", text).dump();
 }
 
 }  // namespace

@@ -18,8 +18,12 @@ constexpr std::uint32_t weyl0 = 0x9E3779B9;
 constexpr std::uint32_t weyl1 = 0xBB67AE85;
 constexpr int rounds = 10;
 
-std::uint32_t low(std::uint64_t value) { return static_cast<std::uint32_t>(value); }
-std::uint32_t high(std::uint64_t value) { return static_cast<std::uint32_t>(value >> 32); }
+std::uint32_t low(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value);
+}
+std::uint32_t high(std::uint64_t value) {
+    return static_cast<std::uint32_t>(value >> 32);
+}
 
 }  // namespace
 
@@ -68,7 +72,9 @@ std::uint64_t RandomStream::next_u64() {
     return first | std::uint64_t{next_u32()} << 32;
 }
 
-double RandomStream::uniform() { return static_cast<double>(next_u64() >> 11) * 0x1p-53; }
+double RandomStream::uniform() {
+    return static_cast<double>(next_u64() >> 11) * 0x1p-53;
+}
 
 std::uint64_t RandomStream::below(std::uint64_t bound) {
     ASSERT(bound > 0);

@@ -23,7 +23,7 @@ struct RandomKey {
     std::uint64_t seed = 0;
     std::string_view purpose;  // "initialise", "batch-order", "partition", "holdout", "cohort", ...
     std::uint64_t round = 0;
-    std::uint64_t node = 0;    // node_key(name), 0 where no node is meant
+    std::uint64_t node = 0;  // node_key(name), 0 where no node is meant
     std::uint64_t step = 0;
     std::uint64_t layer = 0;
 };

@@ -32,9 +32,9 @@ Result<RangeSet> RangeSet::make(std::vector<Range> ranges, std::uint64_t limit) 
             return fail(ErrorKind::invalid, "bad_ranges", "ranges must be non-empty, ascending and disjoint");
         }
         if (range.end > limit) {
-            return fail(ErrorKind::invalid, "bad_ranges",
-                        "a range ends at " + std::to_string(range.end) + ", past the last element " +
-                            std::to_string(limit));
+            return fail(
+                ErrorKind::invalid, "bad_ranges",
+                "a range ends at " + std::to_string(range.end) + ", past the last element " + std::to_string(limit));
         }
         append_joined(set.ranges_, range);
         end = range.end;

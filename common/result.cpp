@@ -11,7 +11,9 @@ constexpr std::array<std::string_view, 9> kind_names = {
 
 }  // namespace
 
-std::string_view to_string(ErrorKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+std::string_view to_string(ErrorKind kind) {
+    return kind_names[static_cast<std::size_t>(kind)];
+}
 
 ErrorKind error_kind_from(std::string_view name) {
     for (std::size_t i = 0; i < kind_names.size(); ++i) {

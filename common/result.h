@@ -49,7 +49,9 @@ inline tl::unexpected<Error> fail(ErrorKind kind, std::string code, std::string 
     return tl::unexpected<Error>(Error{kind, std::move(code), std::move(message)});
 }
 
-inline tl::unexpected<Error> fail(Error error) { return tl::unexpected<Error>(std::move(error)); }
+inline tl::unexpected<Error> fail(Error error) {
+    return tl::unexpected<Error>(std::move(error));
+}
 
 /// The same error with `where: ` before its message.
 Error with_context(Error error, std::string_view where);
@@ -60,11 +62,11 @@ Error with_context(Error error, std::string_view where);
 #define CAUSEWAY_JOIN(a, b) CAUSEWAY_JOIN2(a, b)
 
 /// TRY(expression): returns the error of a Status or Result<T> from the calling function, drops the value.
-#define TRY(...)                                                                         \
-    do {                                                                                 \
-        if (auto&& try_result = (__VA_ARGS__); !try_result) {                            \
-            return ::causeway::fail(std::move(try_result).error());                      \
-        }                                                                                \
+#define TRY(...)                                                    \
+    do {                                                            \
+        if (auto&& try_result = (__VA_ARGS__); !try_result) {       \
+            return ::causeway::fail(std::move(try_result).error()); \
+        }                                                           \
     } while (false)
 
 /// TRY_ASSIGN(auto x, expression): x is the value, or the calling function returns the error.

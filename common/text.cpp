@@ -36,7 +36,7 @@ struct SizeUnit {
     std::string_view name;
     double bytes;
 };
-constexpr SizeUnit size_units[] = {{"", 1},      {"B", 1},       {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+constexpr SizeUnit size_units[] = {{"", 1},      {"B", 1},        {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
                                    {"TB", 1e12}, {"KiB", 0x1p10}, {"MiB", 0x1p20}, {"GiB", 0x1p30}, {"TiB", 0x1p40}};
 
 }  // namespace

@@ -27,11 +27,17 @@ const Duration process_start = since_boot();
 
 }  // namespace
 
-Instant real_now() { return since_boot() - process_start; }
+Instant real_now() {
+    return since_boot() - process_start;
+}
 
-std::int64_t wall_clock_unix_s() { return std::time(nullptr); }
+std::int64_t wall_clock_unix_s() {
+    return std::time(nullptr);
+}
 
-double seconds(Duration duration) { return std::chrono::duration<double>(duration).count(); }
+double seconds(Duration duration) {
+    return std::chrono::duration<double>(duration).count();
+}
 
 Duration from_seconds(double value) {
     return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(value));

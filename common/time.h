@@ -12,7 +12,7 @@
 
 namespace causeway {
 
-using Instant = std::chrono::nanoseconds;   // since the process (or the simulated world) started
+using Instant = std::chrono::nanoseconds;  // since the process (or the simulated world) started
 using Duration = std::chrono::nanoseconds;
 constexpr Instant never = Instant::max();
 

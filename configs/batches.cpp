@@ -11,7 +11,9 @@
 namespace causeway {
 namespace {
 
-void widen(const std::vector<std::uint32_t>& from, std::span<std::int64_t> to) { std::ranges::copy(from, to.begin()); }
+void widen(const std::vector<std::uint32_t>& from, std::span<std::int64_t> to) {
+    std::ranges::copy(from, to.begin());
+}
 
 }  // namespace
 
@@ -37,7 +39,9 @@ void TrainingBatches::progress(std::uint64_t step, std::uint64_t steps, double l
     }
 }
 
-bool TrainingBatches::stop_requested() const { return hooks_.stop_requested && hooks_.stop_requested(); }
+bool TrainingBatches::stop_requested() const {
+    return hooks_.stop_requested && hooks_.stop_requested();
+}
 
 Status EvaluationBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
     std::vector<std::uint32_t> indices(place.rows);

@@ -134,9 +134,17 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
 Daemon::Daemon(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 Daemon::~Daemon() = default;
 
-std::uint16_t Daemon::port() const { return parts_->link->port(); }
-const std::string& Daemon::federation() const { return parts_->admission->federation(); }
-Status Daemon::run() { return parts_->loop->run(); }
-void Daemon::stop() { parts_->queue->push(StopLoop{}); }
+std::uint16_t Daemon::port() const {
+    return parts_->link->port();
+}
+const std::string& Daemon::federation() const {
+    return parts_->admission->federation();
+}
+Status Daemon::run() {
+    return parts_->loop->run();
+}
+void Daemon::stop() {
+    parts_->queue->push(StopLoop{});
+}
 
 }  // namespace causeway

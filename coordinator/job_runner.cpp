@@ -89,8 +89,8 @@ void JobRunner::open_round(const OpenRound& job) {
         sums_->post([this, job, setup] {
             const auto input = open(setup, job);
             if (!input) {
-                log_error("coordinator", fmt::format("experiment {}, round {}: {}", job.experiment, job.round,
-                                                     input.error().message));
+                log_error("coordinator",
+                          fmt::format("experiment {}, round {}: {}", job.experiment, job.round, input.error().message));
                 rounds_.erase(job.experiment);
             }
         });
@@ -210,8 +210,9 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
     const auto& name = setup.experiment.evaluation.dataset;
     const auto path = options_.datasets.find(name);
     if (path == options_.datasets.end()) {
-        return fail(ErrorKind::not_found, "no_holdout",
-                    fmt::format("the coordinator holds no \"{0}\" to evaluate with; start it with --data {0}=PATH", name));
+        return fail(
+            ErrorKind::not_found, "no_holdout",
+            fmt::format("the coordinator holds no \"{0}\" to evaluate with; start it with --data {0}=PATH", name));
     }
     const auto options = data_options_of(setup.experiment);
     auto& cached = held_outs_[name + " " + to_text(options)];
@@ -239,10 +240,13 @@ void JobRunner::keep_only(std::set<Digest> named) {
     });
 }
 
-fs::path JobRunner::model_path(const Digest& model) const { return snapshots_.path(model); }
+fs::path JobRunner::model_path(const Digest& model) const {
+    return snapshots_.path(model);
+}
 
 void JobRunner::answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {
-    options_.answer(JobFailed{.experiment = experiment, .round = round, .job = std::move(job), .error = std::move(error)});
+    options_.answer(
+        JobFailed{.experiment = experiment, .round = round, .job = std::move(job), .error = std::move(error)});
 }
 
 }  // namespace causeway

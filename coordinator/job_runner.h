@@ -22,10 +22,10 @@
 namespace causeway {
 
 struct JobRunnerOptions {
-    std::filesystem::path state;                          // STATE
+    std::filesystem::path state;                            // STATE
     std::map<std::string, std::filesystem::path> datasets;  // by name: the held-out examples
     std::uint32_t checkers = 2;
-    std::function<void(CoordinatorEvent)> answer;         // called from any of its threads
+    std::function<void(CoordinatorEvent)> answer;                         // called from any of its threads
     std::function<void(std::uint64_t& up, std::uint64_t& down)> traffic;  // running totals at the sockets
 };
 
@@ -57,7 +57,8 @@ private:
 
     [[nodiscard]] Setup setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job);
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
-    void check(const AbsorbUpdate& job, const std::filesystem::path& path, const std::shared_ptr<const RoundInput>& input);
+    void check(const AbsorbUpdate& job, const std::filesystem::path& path,
+               const std::shared_ptr<const RoundInput>& input);
     void add(const AbsorbUpdate& job, CheckedUpdate checked);
     void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error);
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);

@@ -26,7 +26,9 @@ UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
 }
 
 /// Verbs that the loop hands to the admission desk instead of the machines.
-bool is_token_verb(const Request& request) { return request.verb == "token.new"; }
+bool is_token_verb(const Request& request) {
+    return request.verb == "token.new";
+}
 
 }  // namespace
 
@@ -38,7 +40,8 @@ Status Loop::run() {
     take(machine_.start(now_));
     while (true) {
         // The wait ends at wake_at at the latest; a far deadline is looked at again every second, which costs nothing.
-        const auto patience = std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
+        const auto patience =
+            std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue_->pop_for(patience);
         now_ = real_now();
         if (event) {
@@ -58,7 +61,9 @@ Status Loop::run() {
     }
 }
 
-void Loop::step(const CoordinatorEvent& event) { take(machine_.step(now_, event)); }
+void Loop::step(const CoordinatorEvent& event) {
+    take(machine_.step(now_, event));
+}
 
 void Loop::take(CoordinatorEffects effects) {
     wake_at_ = effects.wake_at;
@@ -102,8 +107,7 @@ void Loop::send(const Send& send) {
 void Loop::start(const Job& job) {
     std::visit(Overloaded{[this](const MakeModel& j) { partners_.jobs.make_model(j); },
                           [this](const OpenRound& j) { partners_.jobs.open_round(j); },
-                          [this](const AbsorbUpdate& j) { fetch(j); },
-                          [this](const CancelAbsorb& j) { cancel(j); },
+                          [this](const AbsorbUpdate& j) { fetch(j); }, [this](const CancelAbsorb& j) { cancel(j); },
                           [this](const FinishRound& j) { partners_.jobs.finish_round(j); },
                           [this](const EvaluateModel& j) { partners_.jobs.evaluate(j); },
                           [this](const ReleaseExperiment& j) { partners_.jobs.release(j); }},
@@ -148,7 +152,9 @@ void Loop::on(const StepStored& event) {
     release();
 }
 
-void Loop::on(const SendLater& event) { partners_.link.send(event.connection, event.message); }
+void Loop::on(const SendLater& event) {
+    partners_.link.send(event.connection, event.message);
+}
 
 // ---------------------------------------------------------------- peers
 
@@ -186,15 +192,20 @@ void Loop::on_peer(const PeerMessage& event) {
 void Loop::on_peer(const PeerClosed& event) {
     if (const auto session = sessions_.extract(event.connection)) {
         const auto& identity = session.mapped().peer.identity;
-        log_info("coordinator", fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
+        log_info("coordinator",
+                 fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
         partners_.transfers.detach(event.connection);
         step(SessionClosed{event.connection, event.why.code});
     }
 }
 
-void Loop::on_peer(const PeerSilent& event) { step(SessionSilent{event.connection}); }
+void Loop::on_peer(const PeerSilent& event) {
+    step(SessionSilent{event.connection});
+}
 
-void Loop::on_peer(const PeerHeard& event) { step(SessionHeard{event.connection}); }
+void Loop::on_peer(const PeerHeard& event) {
+    step(SessionHeard{event.connection});
+}
 
 void Loop::on_request(ConnectionId connection, const Session& session, const Request& request) {
     if (session.peer.identity.role != Role::operator_) {

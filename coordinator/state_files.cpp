@@ -59,7 +59,8 @@ bool is_wildcard(const Address& address) {
 
 /// HOST:PORT or [IPV6]:PORT, not a bare IPv6 address.
 bool names_port(const std::string& text) {
-    return text.find(']') != std::string::npos ? text.find("]:") != std::string::npos : std::ranges::count(text, ':') == 1;
+    return text.find(']') != std::string::npos ? text.find("]:") != std::string::npos
+                                               : std::ranges::count(text, ':') == 1;
 }
 
 /// Addresses that another machine could use: up, no loopback, no link-local.

@@ -47,9 +47,13 @@ void RealCoordinatorWork::open_round(const OpenRound& job) {
     ASSERT(rounds_[job.experiment].open_round(*input).has_value());
 }
 
-void RealCoordinatorWork::release(const ReleaseExperiment& job) { rounds_.erase(job.experiment); }
+void RealCoordinatorWork::release(const ReleaseExperiment& job) {
+    rounds_.erase(job.experiment);
+}
 
-Duration RealCoordinatorWork::time_of(const Job&) { return coordinator_job; }
+Duration RealCoordinatorWork::time_of(const Job&) {
+    return coordinator_job;
+}
 
 CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const SaveExperiment& experiment) {
     auto setup = read_setup(experiment);
@@ -114,7 +118,9 @@ Result<Bytes> RealCoordinatorWork::read_model(const Digest& model) {
     return known->second;
 }
 
-void RealCoordinatorWork::crash() { rounds_.clear(); }
+void RealCoordinatorWork::crash() {
+    rounds_.clear();
+}
 
 Duration RealClientWork::time_to_train(const Assign& assign) {
     return training_per_example * static_cast<std::int64_t>(part_.size() * std::max(1u, assign.local_epochs));

@@ -42,7 +42,7 @@ def run_unittests(build, folder):
     start = time.monotonic()
     os.environ["CAUSEWAY_BUILD_DIR"] = os.path.abspath(build)
     sys.path.insert(0, os.path.join(ROOT, "tests", folder))
-    suite = unittest.defaultTestLoader.discover(os.path.join(ROOT, "tests", folder), pattern="*_test.py")
+    suite = unittest.TestLoader().discover(os.path.join(ROOT, "tests", folder), pattern="*_test.py")
     result = unittest.TextTestRunner(verbosity=2, stream=sys.stdout).run(suite)
     failed = len(result.failures) + len(result.errors) + len(result.unexpectedSuccesses)
     return folder, result.testsRun - failed - len(result.skipped), failed, time.monotonic() - start, ""

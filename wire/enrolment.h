@@ -3,7 +3,7 @@
 // The node makes its key, connects with ALPN causeway-join/1, checks that the server's authority is the one the token
 // names, and only then sends name, secret and public key with a signature by that key. The store decides in one
 // transaction keyed by the public key, so a repeated request with the same key gets the same certificate, and any
-// other use of the token is refused. The store keeps only the secret's SHA-256. source: design.md section 5.
+// other use of the token is refused. The store keeps only the secret's SHA-256.
 //
 // threads  reentrant
 #pragma once

@@ -1,6 +1,6 @@
 // Who a node is: a P-256 key, an X.509 certificate with the SAN URI causeway://<federation>/<role>/<node>, and the
 // federation's own certificate authority. Certificates and keys are DER bytes here, so that OpenSSL's types stay in
-// .cpp files. Time comes in as unix seconds. source: design.md section 5; RFC 5280.
+// .cpp files. Time comes in as unix seconds. source: RFC 5280.
 //
 // threads  reentrant
 #pragma once

@@ -1,6 +1,6 @@
 // What a connection is, by its first message; and who keeps an identity that two connections claim.
 //
-// Take-over (design.md section 5): a second control connection of one identity makes the link ask the first for a
+// Take-over: a second control connection of one identity makes the link ask the first for a
 // heartbeat. A frame from it within a second keeps it, and the newcomer is refused; otherwise the newcomer takes over.
 // Operators are exempt: their commands are short, and two may run at once.
 #include "wire/link_core.h"

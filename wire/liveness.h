@@ -1,8 +1,8 @@
 // When a silent peer is suspected. Pure: the link tells it what it heard and when.
 //
 // Where heartbeats come regularly the bound is just below 2 s (four missed beats); on a worse link it follows the
-// largest gap seen lately, because a slow link that moves is healthy. source: design.md section 4; the adaptive bound
-// is in the spirit of the phi accrual detector (Hayashibara et al. 2004), with a maximum instead of a distribution.
+// largest gap seen lately, because a slow link that moves is healthy. source: in the spirit of the phi accrual detector
+// (Hayashibara et al. 2004), with a maximum instead of a distribution.
 //
 // threads  reentrant
 #pragma once

@@ -1,4 +1,4 @@
-// The model cache: what is there moves no bytes, what is damaged is never used, what is half there goes on.
+// The model cache: what is there moves no bytes, what is damaged is never used.
 #include "client/cache.h"
 
 #include "tests/temporary_folder.h"
@@ -16,7 +16,7 @@ Digest name(char letter, std::size_t size = 100) {
 }
 
 ModelCache open_cache(const TemporaryFolder& temporary, std::uint64_t bytes = 1000) {
-    auto cache = ModelCache::open(temporary.path, {bytes, 2});
+    auto cache = ModelCache::open(temporary.path, {bytes});
     REQUIRE(cache);
     return *std::move(cache);
 }
@@ -68,42 +68,25 @@ TEST_CASE("a damaged model is found out when it is read, and is gone", "[unit][c
     CHECK_FALSE(open_cache(temporary).has(name('a')));
 }
 
-TEST_CASE("a download goes on after a restart from the bytes that are there", "[unit][cache]") {
+TEST_CASE("a fetched file is taken in by a rename, once", "[unit][cache]") {
     const TemporaryFolder temporary;
-    const auto whole = model('a');
-    {
-        auto cache = open_cache(temporary);
-        REQUIRE(cache.append(name('a'), 0, ByteView(whole).first(30)));
-        REQUIRE(cache.append(name('a'), 30, ByteView(whole).subspan(30, 30)));
-    }
     auto cache = open_cache(temporary);
-    CHECK_FALSE(cache.has(name('a')));
-    REQUIRE(cache.part_size(name('a')) == 60);
-    CHECK(cache.append(name('a'), 30, ByteView(whole).first(30)).error().code == "wrong_offset");
-    REQUIRE(cache.append(name('a'), 60, ByteView(whole).subspan(60)));
-    REQUIRE(cache.finish(name('a')));
-    CHECK(*cache.read(name('a')) == whole);
-    CHECK(cache.part_size(name('a')) == 0);
+    const auto file = temporary.path / "fetched";
+    REQUIRE(write_file_durably(file, model('a')));
+    REQUIRE(cache.adopt(name('a'), file));
+    CHECK_FALSE(fs::exists(file));
+    CHECK(*cache.read(name('a')) == model('a'));
+    CHECK(cache.adopt(name('b'), file).error().kind == ErrorKind::not_found);
+    REQUIRE(write_file_durably(file, model('a')));
+    REQUIRE(cache.adopt(name('a'), file));  // again: it replaces itself
+    CHECK(cache.bytes() == 100);
 }
 
-TEST_CASE("a download that is not what its name says is thrown away", "[unit][cache]") {
+TEST_CASE("bytes that are not what their name says are refused", "[unit][cache]") {
     const TemporaryFolder temporary;
     auto cache = open_cache(temporary);
-    REQUIRE(cache.append(name('a'), 0, model('b')));
-    CHECK(cache.finish(name('a')).error().code == "digest_mismatch");
-    CHECK(cache.part_size(name('a')) == 0);
-    CHECK_FALSE(cache.has(name('a')));
     CHECK(cache.put(name('a'), model('b')).error().code == "digest_mismatch");
-}
-
-TEST_CASE("downloads that nobody finishes do not pile up", "[unit][cache]") {
-    const TemporaryFolder temporary;
-    auto cache = open_cache(temporary);
-    for (char letter = 'a'; letter < 'k'; ++letter) {
-        REQUIRE(cache.append(name(letter), 0, as_bytes("begin")));
-    }
-    CHECK(std::distance(fs::directory_iterator(temporary.path / "cache"), {}) <= 2);
-    CHECK(cache.part_size(name('j')) == 5);
+    CHECK_FALSE(cache.has(name('a')));
 }
 
 }  // namespace causeway::node

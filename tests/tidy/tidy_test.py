@@ -157,6 +157,15 @@ class Tidy(unittest.TestCase):
                     faults.append(f"{path}:{number}: {len(line)} columns")
         self.check(faults)
 
+    def test_every_error_code_is_in_the_docs(self):
+        documented = read("docs/errors.md")
+        codes = {}
+        for path in self.product():
+            for code in re.findall(r'ErrorKind::\w+,\s*"([a-z_]+)"', read(path)):
+                codes.setdefault(code, path)
+        self.check([f"{path}: `{code}` is not in docs/errors.md" for code, path in sorted(codes.items())
+                    if f"`{code}`" not in documented])
+
     def test_no_unfinished_marks(self):
         mark = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"])
         faults = []

@@ -1,0 +1,168 @@
+// The operator's own commands over the operator's own connection: nothing here that a person could not do by hand.
+#include "cli/local_federation.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "common/file.h"
+#include "configs/canonical.h"
+#include "configs/workload.h"
+#include "data/reader.h"
+
+namespace causeway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration start_bound = std::chrono::seconds(30);  // for the coordinator to listen, and for all to join
+constexpr Duration poll = std::chrono::milliseconds(20);
+constexpr int token_lifetime_s = 3600;
+
+/// Asks again every few milliseconds until it is so. False when the bound has passed.
+Result<bool> until(const std::function<Result<bool>()>& holds) {
+    BoundedQueue<int> nothing(1);
+    const auto deadline = real_now() + start_bound;
+    while (real_now() < deadline) {
+        TRY_ASSIGN(const bool so, holds());
+        if (so) {
+            return true;
+        }
+        (void)nothing.pop_for(poll);
+    }
+    return false;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalFederation>> LocalFederation::start(LocalOptions options) {
+    auto federation = std::make_unique<LocalFederation>(std::move(options));
+    TRY(federation->divide_data());
+    TRY(federation->start_coordinator());
+    TRY(federation->connect());
+    TRY(federation->start_clients());
+    TRY(federation->wait_for_clients());
+    return federation;
+}
+
+Status LocalFederation::divide_data() {
+    const auto& experiment = options_.experiment;
+    TRY_ASSIGN(auto raw, read_raw_dataset(options_.dataset, data_options_of(experiment)));
+    raw.name = experiment.data.dataset;
+    const SplitPlan plan{.parts = options_.clients,
+                         .holdout = experiment.data.holdout,
+                         .partition = partition_of(experiment),
+                         .seed = experiment.experiment.seed};
+    TRY_ASSIGN(parts_, write_split(raw, plan, options_.folder / "data"));
+    return {};
+}
+
+std::string LocalFederation::data_argument(const WrittenPart& part) const {
+    return options_.experiment.data.dataset + "=" + part.path.string();
+}
+
+Status LocalFederation::start_coordinator() {
+    std::vector<std::string> words = {
+        own_path().string(), "coordinator", "--state",   (options_.folder / "coordinator").string(),
+        "--listen",          "127.0.0.1:0", "--workers", std::to_string(options_.workers)};
+    if (parts_.size() > options_.clients) {
+        words.insert(words.end(), {"--data", data_argument(parts_.back())});
+    }
+    TRY_ASSIGN(auto process, Process::start(words, "", options_.folder / "coordinator.log"));
+    processes_.push_back(std::move(process));
+    return {};
+}
+
+Status LocalFederation::connect() {
+    const auto state = options_.folder / "coordinator";
+    auto& coordinator = processes_.front();
+    TRY_ASSIGN(const bool up, until([&]() -> Result<bool> {
+                   std::error_code ignored;
+                   return !coordinator.running() || fs::exists(state / "operator" / "address", ignored);
+               }));
+    if (!up || !coordinator.running()) {
+        return fail(ErrorKind::io, "coordinator_failed",
+                    "the coordinator did not start; its log says:\n" + coordinator.log_tail());
+    }
+    TRY_ASSIGN(session_, OperatorSession::connect(state));
+    return {};
+}
+
+Status LocalFederation::start_clients() {
+    for (std::uint32_t i = 0; i < options_.clients; ++i) {
+        const auto name = demo_client_name(i);
+        TRY_ASSIGN(
+            const auto reply,
+            session_->ask("token.new", Json::object().set("name", name).set("expires_seconds", token_lifetime_s)));
+        const std::vector<std::string> words = {
+            own_path().string(),     "join", "-", "--state", (options_.folder / name).string(), "--data",
+            data_argument(parts_[i])};
+        TRY_ASSIGN(auto client, Process::start(words, reply["token"].text() + "\n", options_.folder / (name + ".log")));
+        processes_.push_back(std::move(client));
+    }
+    return {};
+}
+
+/// Only then does the coordinator know their dataset.
+Status LocalFederation::wait_for_clients() {
+    TRY_ASSIGN(const bool joined, until([&]() -> Result<bool> {
+                   TRY(all_running());
+                   TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
+                   const auto online = std::ranges::count_if(
+                       nodes["nodes"].items(), [](const Json& node) { return node["state"].text() == "online"; });
+                   options_.status(fmt::format("{} of {} clients have joined", online, options_.clients));
+                   return online >= options_.clients;
+               }));
+    if (!joined) {
+        return fail(ErrorKind::timed_out, "clients_missing",
+                    "not all clients joined in time; their logs lie in " + options_.folder.string());
+    }
+    return {};
+}
+
+/// Without one of them the experiment would wait for nothing.
+Status LocalFederation::all_running() {
+    for (std::size_t i = 1; i < processes_.size(); ++i) {
+        if (!processes_[i].running()) {
+            return fail(ErrorKind::io, "client_failed",
+                        fmt::format("{} has ended; its log says:\n{}",
+                                    demo_client_name(static_cast<std::uint32_t>(i - 1)), processes_[i].log_tail()));
+        }
+    }
+    return {};
+}
+
+Result<Json> LocalFederation::run(const std::function<void(const Json&)>& each) {
+    const auto& experiment = options_.experiment;
+    TRY_ASSIGN(
+        const auto reply,
+        session_->ask(
+            "experiment.submit",
+            Json::object().set("file", canonical_toml(experiment)).set("file_name", experiment.experiment.name)));
+    Json done;
+    Status broken;
+    const auto take = [&](const Json& event) {
+        each(event);
+        done = event["event"].text() == "done" ? event : done;
+        return true;
+    };
+    const auto idle = [&] {
+        broken = all_running();
+        return broken.has_value();
+    };
+    const auto watch = Json::object().set("experiment", reply["id"]).set("from", 1);
+    TRY(session_->follow("experiment.watch", watch, take, idle));
+    TRY(broken);
+    return done;
+}
+
+void LocalFederation::stop() {
+    for (auto& process : processes_) {
+        process.ask_to_stop();
+    }
+    for (auto& process : processes_) {
+        process.stop();
+    }
+}
+
+}  // namespace causeway::cli

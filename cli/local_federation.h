@@ -1,0 +1,64 @@
+// A federation on this machine: a coordinator and clients as processes of this binary, each client with its own
+// certificate and its own part of the data. The demo shows one to a person, `bench rounds` times one.
+//
+// Everything lies in one folder; every process ends with this one. Main thread only.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/experiment_file.h"
+#include "cli/operator_session.h"
+#include "cli/process.h"
+#include "data/write.h"
+
+namespace causeway::cli {
+
+struct LocalOptions {
+    Experiment experiment;
+    std::filesystem::path dataset;  // divided as the experiment says
+    std::filesystem::path folder;   // new, or empty
+    std::uint32_t clients = 5;
+    std::uint32_t workers = 1;                       // of the coordinator
+    std::function<void(const std::string&)> status;  // what is being waited for
+};
+
+class LocalFederation {
+public:
+    /// Divides the data, starts the processes, and returns when every client has joined.
+    ///
+    /// errors   those of the dataset; io: a process did not start, with the end of its log; timed_out
+    static Result<std::unique_ptr<LocalFederation>> start(LocalOptions options);
+
+    explicit LocalFederation(LocalOptions options) : options_(std::move(options)) {}
+
+    /// Submits the experiment and follows it to its end: the `done` event. `each` gets every event.
+    ///
+    /// errors   io: a client has ended by itself, with the end of its log
+    Result<Json> run(const std::function<void(const Json&)>& each);
+    /// Asks every process to end, and waits for them.
+    void stop();
+
+    [[nodiscard]] const std::filesystem::path& folder() const { return options_.folder; }
+    /// A client's part of the data, from 0.
+    [[nodiscard]] const std::filesystem::path& part(std::size_t client) const { return parts_[client].path; }
+
+private:
+    Status divide_data();
+    Status start_coordinator();
+    Status connect();
+    Status start_clients();
+    Status wait_for_clients();
+    Status all_running();
+    [[nodiscard]] std::string data_argument(const WrittenPart& part) const;
+
+    LocalOptions options_;
+    std::vector<WrittenPart> parts_;  // clients' in order, the held-out one last if there is one
+    std::vector<Process> processes_;  // the coordinator first
+    std::unique_ptr<OperatorSession> session_;
+};
+
+}  // namespace causeway::cli

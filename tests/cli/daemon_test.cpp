@@ -1,0 +1,238 @@
+// The real daemon with real sockets, an honest node, and a client with a valid certificate that lies.
+#include <fstream>
+#include <thread>
+
+#include <catch2/catch.hpp>
+
+#include "client/node.h"
+#include "common/json.h"
+#include "coordinator/daemon.h"
+#include "tests/temporary_folder.h"
+#include "wire/join.h"
+#include "wire/transfer_engine.h"
+
+namespace causeway {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration deadline = 30s;
+
+constexpr std::string_view experiment = R"(
+[experiment]
+name = "lies"
+rounds = 3
+[data]
+dataset = "points"
+label = "last"
+shape = [2]
+[model]
+layers = ["dense 2"]
+[train]
+optimizer = { kind = "sgd", learning_rate = 0.1 }
+[regime]
+preset = "fedavg"
+[sync]
+quorum = 1
+min_clients = 2
+)";
+
+class RunningDaemon {
+public:
+    explicit RunningDaemon(const std::filesystem::path& state) {
+        auto started = Daemon::start({.state = state, .listen = Address{"127.0.0.1", 0}});
+        REQUIRE(started.has_value());
+        daemon_ = *std::move(started);
+        thread_ = std::thread([this] { (void)daemon_->run(); });
+    }
+    ~RunningDaemon() {
+        daemon_->stop();
+        thread_.join();
+    }
+    RunningDaemon(const RunningDaemon&) = delete;
+    RunningDaemon& operator=(const RunningDaemon&) = delete;
+    [[nodiscard]] Address address() const { return {"127.0.0.1", daemon_->port()}; }
+
+private:
+    std::unique_ptr<Daemon> daemon_;
+    std::thread thread_;
+};
+
+class RunningNode {
+public:
+    RunningNode(const std::filesystem::path& state, const std::string& token, const std::filesystem::path& data) {
+        auto enrolment = node::Enrolment::open(state, token, [](std::string_view) {});
+        REQUIRE(enrolment.has_value());
+        auto started = node::Node::start(*std::move(enrolment), {.state = state,
+                                                                 .datasets = {{"points", data}},
+                                                                 .say = [](const std::string&) {}});
+        REQUIRE(started.has_value());
+        node_ = *std::move(started);
+        thread_ = std::thread([this] { (void)node_->run(); });
+    }
+    ~RunningNode() {
+        node_->stop();
+        thread_.join();
+    }
+    RunningNode(const RunningNode&) = delete;
+    RunningNode& operator=(const RunningNode&) = delete;
+
+private:
+    std::unique_ptr<node::Node> node_;
+    std::thread thread_;
+};
+
+/// A peer under the test's control: sends what it likes, and hands out what it hears.
+class TestPeer {
+public:
+    TestPeer(Credentials credentials, const Address& address, std::vector<DatasetDeclaration> datasets)
+        : address_(address) {
+        auto started = Link::start({.credentials = std::move(credentials)}, queues_);
+        REQUIRE(started.has_value());
+        link_ = *std::move(started);
+        connection_ = link_->connect({.to = address});
+        const auto opened = queues_.control->pop_for(deadline);
+        REQUIRE((opened && std::holds_alternative<PeerOpened>(*opened)));
+        send(Hello{.datasets = std::move(datasets)});
+        session_ = next<Welcome>().session;
+    }
+    void send(Message message) { link_->send(connection_, std::move(message)); }
+    /// The next message of this kind; others are passed over.
+    template <class Wanted>
+    Wanted next() {
+        const auto end = real_now() + deadline;
+        while (auto event = queues_.control->pop_for(end - real_now())) {
+            REQUIRE_FALSE(std::holds_alternative<PeerClosed>(*event));
+            auto* message = std::get_if<PeerMessage>(&*event);
+            if (auto* wanted = message ? std::get_if<Wanted>(&message->message) : nullptr) {
+                return *wanted;
+            }
+        }
+        FAIL("the coordinator did not send what was waited for");
+        return {};
+    }
+    Json ask(const std::string& verb, const Json& body) {
+        send(Request{.id = ++last_request_, .verb = verb, .body = body.dump()});
+        const auto reply = next<Reply>();
+        INFO((reply.error ? reply.error->message : ""));
+        REQUIRE_FALSE(reply.error.has_value());
+        return *Json::parse(reply.body);
+    }
+    /// Serves these bytes, whatever digest is asked for.
+    void serve(Bytes bytes) {
+        const auto blob = std::make_shared<const Bytes>(std::move(bytes));
+        engine_ = std::make_unique<TransferEngine>(
+            *link_, queues_.bulk, [blob](const Digest&, const PeerIdentity&) -> Result<Blob> { return Blob(blob); });
+        engine_->attach(connection_, address_, session_);
+    }
+
+private:
+    Address address_;
+    LinkQueues queues_{std::make_shared<LinkEvents>(1024), std::make_shared<LinkEvents>(1024)};
+    std::unique_ptr<Link> link_;
+    std::unique_ptr<TransferEngine> engine_;
+    ConnectionId connection_ = 0;
+    std::uint64_t session_ = 0;
+    std::uint64_t last_request_ = 0;
+};
+
+std::string new_token(TestPeer& operator_peer, const std::string& name) {
+    return operator_peer.ask("token.new", Json::object().set("name", name).set("expires_seconds", 600))["token"].text();
+}
+
+Credentials enrol(const std::string& token) {
+    const auto joined = join_federation(*parse_token(token), make_key(), [](std::string_view) {});
+    REQUIRE(joined.has_value());
+    return *joined;
+}
+
+std::filesystem::path write_points(const std::filesystem::path& folder) {
+    std::ofstream(folder / "points.csv") << "0.5,1.5,0\n-1,2,1\n3,0.25,1\n";
+    return folder / "points.csv";
+}
+
+}  // namespace
+
+TEST_CASE("a client that answers with garbage is told what was expected, stays, and disturbs nobody", "[e2e]") {
+    const TemporaryFolder temporary;
+    const RunningDaemon daemon(temporary.path / "coordinator");
+    TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
+    const RunningNode honest(temporary.path / "honest", new_token(operator_peer, "honest"),
+                             write_points(temporary.path));
+    TestPeer liar(enrol(new_token(operator_peer, "liar")), daemon.address(),
+                  {{.name = "points", .digest = {}, .examples = 3, .shape = {3}, .classes = 0}});
+    const auto submitted = operator_peer.ask("experiment.submit", Json::object().set("file", experiment));
+
+    const auto garbage = to_bytes("these are no parameters");
+    liar.serve(garbage);
+    const auto assign = liar.next<Assign>();
+    CHECK(assign.lease.round == 1);
+    liar.send(Offer{assign.lease,
+                    {.experiment = assign.lease.experiment,
+                     .round = 1,
+                     .digest = sha256(garbage),
+                     .bytes = garbage.size(),
+                     .weight = 3,
+                     .metrics = {},
+                     .start_model = assign.model}});
+    const auto refused = liar.next<Refused>();
+    CHECK(refused.update == sha256(garbage));
+    CHECK(refused.message.find("update") != std::string::npos);
+
+    const auto again = liar.next<Assign>();  // still a member: it is asked again
+    CHECK(again.lease.round == 2);
+    liar.send(Offer{again.lease,
+                    {.experiment = again.lease.experiment,
+                     .round = 2,
+                     .digest = sha256(garbage),
+                     .bytes = std::uint64_t{1} << 60,  // a giant that is never sent
+                     .weight = -5,
+                     .metrics = {},
+                     .start_model = again.model}});
+    CHECK_FALSE(liar.next<Refused>().code.empty());
+    const auto last = liar.next<Assign>();
+    liar.send(Decline{last.lease, "busy", "not today"});
+
+    const auto done = operator_peer.ask("experiment.wait", Json::object().set("experiment", submitted["id"]));
+    CHECK(done["state"].text() == "succeeded");
+    CHECK(done["rounds"].integer() == 3);
+}
+
+TEST_CASE("only an operator may command, and a client that tries is told so", "[e2e]") {
+    const TemporaryFolder temporary;
+    const RunningDaemon daemon(temporary.path / "coordinator");
+    TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
+    TestPeer client(enrol(new_token(operator_peer, "site")), daemon.address(), {});
+    for (const auto* verb : {"token.new", "experiment.list", "experiment.submit", "node.list", "model.where"}) {
+        INFO(verb);
+        client.send(Request{.id = 1, .verb = verb, .body = "{}"});
+        const auto reply = client.next<Reply>();
+        REQUIRE(reply.error.has_value());
+        CHECK(reply.error->kind == ErrorKind::refused);
+    }
+    operator_peer.send(Request{.id = 99, .verb = "make.coffee", .body = "{}"});
+    CHECK(operator_peer.next<Reply>().error->kind == ErrorKind::unsupported);
+    operator_peer.send(Request{.id = 100, .verb = "token.new", .body = "not json"});
+    CHECK(operator_peer.next<Reply>().error->kind == ErrorKind::corrupt);
+}
+
+TEST_CASE("a token is for one key: the same key gets the same certificate, any other is refused", "[e2e]") {
+    const TemporaryFolder temporary;
+    const RunningDaemon daemon(temporary.path / "coordinator");
+    TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
+    const auto token = *parse_token(new_token(operator_peer, "site"));
+    const auto key = make_key();
+    const auto first = join_federation(token, key, [](std::string_view) {});
+    const auto second = join_federation(token, key, [](std::string_view) {});
+    REQUIRE(first.has_value());
+    REQUIRE(second.has_value());
+    CHECK(first->certificate == second->certificate);
+    const auto other = join_federation(token, make_key(), [](std::string_view) {});
+    REQUIRE_FALSE(other.has_value());
+    CHECK(other.error().code == "token_used");
+    auto altered = token;
+    altered.secret[0] ^= std::byte{1};
+    CHECK(join_federation(altered, make_key(), [](std::string_view) {}).error().kind == ErrorKind::refused);
+}
+
+}  // namespace causeway
