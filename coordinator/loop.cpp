@@ -152,8 +152,13 @@ void Loop::on(const StepStored& event) {
     release();
 }
 
+/// A refusal is also the end of the connection: of an enrolment, the only kind that is refused here.
 void Loop::on(const SendLater& event) {
-    partners_.link.send(event.connection, event.message);
+    if (const auto* refusal = std::get_if<ErrorNotice>(&event.message)) {
+        partners_.link.close(event.connection, {refusal->kind, refusal->code, refusal->message});
+    } else {
+        partners_.link.send(event.connection, event.message);
+    }
 }
 
 // ---------------------------------------------------------------- peers
