@@ -86,7 +86,7 @@ int run_data_inspect(const InspectOptions& given, Output output) {
         return output.error(dataset.error());
     }
     const auto summary = inspect(*dataset);
-    output.object(to_json(summary));
+    output.object("dataset", to_json(summary));
     output.line(fmt::format("{}: {} examples of shape {} ({}), {}", given.path, summary.examples,
                             shape_text(summary.shape), summary.reader,
                             summary.classes > 0 ? fmt::format("{} classes", summary.classes)

@@ -54,7 +54,7 @@ int run_node_list(const NodeListOptions& options, Output output) {
     }
     std::vector<std::vector<std::string>> rows;
     for (const auto& node : (*reply)["nodes"].items()) {
-        output.object(node);
+        output.object("node", node);
         rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(), datasets_text(node)});
     }
     if (rows.empty()) {

@@ -73,6 +73,14 @@ void Output::object(const Json& value) const {
     }
 }
 
+void Output::object(std::string_view event, const Json& value) const {
+    auto tagged = Json::object().set("event", event);
+    for (const auto& [key, field] : value.fields()) {
+        tagged.set(key, field);
+    }
+    object(tagged);
+}
+
 int Output::error(const Error& error) const {
     // A list of configuration errors already says `file:line:column: error:` on each of its lines.
     const bool placed = error.message.find(": error: ") != std::string::npos;

@@ -32,6 +32,8 @@ struct Output {
     void line(std::string_view text) const;
     /// A line for programs; nothing without --json.
     void object(const Json& value) const;
+    /// The same with `"event": event` before the value's own fields.
+    void object(std::string_view event, const Json& value) const;
     /// The error on stderr (with --json also as an object on stdout). Returns its exit code.
     [[nodiscard]] int error(const Error& error) const;
 };

@@ -110,7 +110,7 @@ Result<int> submit(const FileOptions& options, Output output) {
 }
 
 void print_status(const Json& status, Output output) {
-    output.object(status);
+    output.object("status", status);
     output.line(fmt::format("experiment {}  {}  {}{}", status["id"].integer(), status["name"].text(),
                             status["state"].text(),
                             status["reason"].text().empty() ? "" : ": " + status["reason"].text()));
@@ -143,7 +143,7 @@ Result<int> list(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto reply, session->ask("experiment.list", Json::object()));
     std::vector<std::vector<std::string>> rows;
     for (const auto& line : reply["experiments"].items()) {
-        output.object(line);
+        output.object("experiment", line);
         rows.push_back({std::to_string(line["id"].integer()), line["name"].text(), line["state"].text(),
                         fmt::format("{}/{}", line["round"].integer(), line["rounds"].integer()),
                         percent(line["accuracy"]), line["reason"].text()});
@@ -190,7 +190,7 @@ Result<int> cancel(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options));
     TRY_ASSIGN(const auto reply, session->ask("experiment.cancel", chosen(options, id)));
-    output.object(reply);
+    output.object("cancelled", reply);
     output.line(fmt::format("experiment {}: {}", id, reply["state"].text()));
     return exit_done;
 }

@@ -129,7 +129,7 @@ Status Node::Parts::start() {
     TRY(make_private_folder(options.state / "downloads"));
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
-    session_options.compute_signature = device.signature();
+    session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
     TRY_ASSIGN(session_options.datasets, declare(options.datasets));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.jitter_seed = node_key(enrolment.name);
