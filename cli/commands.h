@@ -24,7 +24,7 @@ int run_demo(const DemoOptions& options, Output output);
 
 struct CoordinatorOptions {
     std::string state;
-    std::string listen = "[::]:7400";
+    std::string listen = "*:7400";  // all addresses, IPv6 and IPv4
     std::vector<std::string> advertise;
     std::string federation = "causeway";
     std::vector<std::string> data;
