@@ -70,8 +70,7 @@ Status print_closing(const DemoOptions& options, const LocalOptions& local, cons
     output.line("  every setting of it, and where each came from");
     output.line(fmt::format("    {} experiment show {}", self, example_words(options)));
     output.line("  what one client held");
-    output.line(fmt::format("    {} data inspect {} --label {}", self, shell_quoted(federation.part(0).string()),
-                            shell_quoted(local.experiment.data.label)));
+    output.line(fmt::format("    {} data inspect {}", self, shell_quoted(federation.part(0).string())));
     return {};
 }
 
