@@ -166,6 +166,13 @@ class Tidy(unittest.TestCase):
         self.check([f"{path}: `{code}` is not in docs/errors.md" for code, path in sorted(codes.items())
                     if f"`{code}`" not in documented])
 
+    def test_every_error_kind_is_produced_by_a_test(self):
+        kinds = re.search(r"enum class ErrorKind \{(.*?)\};", read("common/result.h"), re.S)[1]
+        names = re.findall(r"^\s*(\w+),", kinds, re.M)
+        self.assertEqual(9, len(names))
+        tests = "".join(read(path) for path in sources() if path.startswith("tests/"))
+        self.check([f"no test expects ErrorKind::{name}" for name in names if f"ErrorKind::{name}" not in tests])
+
     def test_no_unfinished_marks(self):
         mark = "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X", "HA" + "CK"])
         faults = []
