@@ -237,7 +237,8 @@ void Node::Parts::on(const CacheChecked& event) {
     }
     const Fetch fetch{.digest = event.job.model,
                       .bytes = event.job.bytes,
-                      .destination = options.state / "downloads" / event.job.model.hex()};
+                      .destination = options.state / "downloads" / event.job.model.hex(),
+                      .durability = Durability::unflushed};
     transfers->fetch(connection, fetch, [q = queue, job = event.job](Result<fs::path> file) {
         q->push(Fetched{job, std::move(file)});
     });

@@ -118,7 +118,8 @@ void Loop::fetch(const AbsorbUpdate& job) {
     fetching_.insert_or_assign(AbsorbKey{job.experiment, job.round, job.node}, job);
     const Fetch fetch{.digest = job.update.digest,
                       .bytes = job.update.bytes,
-                      .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex())};
+                      .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
+                      .durability = Durability::unflushed};
     partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<std::filesystem::path> file) {
         queue->push(UpdateFetched{job, std::move(file)});
     });

@@ -117,7 +117,11 @@ Status PartFile::append(ByteView bytes) {
     return {};
 }
 
-Status PartFile::finish() {
+Status PartFile::finish(Durability durability) {
+    if (durability == Durability::unflushed) {
+        return std::rename(path_.c_str(), destination_.c_str()) == 0 ? Status()
+                                                                     : io_error("cannot rename " + path_.string());
+    }
     if (fsync(file_.descriptor()) != 0) {
         return io_error("cannot flush " + path_.string());
     }

@@ -32,6 +32,10 @@ private:
     int descriptor_ = -1;
 };
 
+/// Whether a file must survive a power cut once it is there. `unflushed` is for what can be fetched again and is
+/// verified when it is read: a flush costs 1 to 10 ms on a real disk.
+enum class Durability { flushed, unflushed };
+
 class PartFile {
 public:
     /// Opens or makes the part of a destination. What it holds beyond `total` is cut away.
@@ -45,8 +49,8 @@ public:
     Status read_held(const std::function<void(ByteView)>& take) const;
     /// errors  io (`disk_full`)
     Status append(ByteView bytes);
-    /// Flushes and takes the destination's name. cost: 2 flushes
-    Status finish();
+    /// Takes the destination's name. cost: 2 flushes, or none
+    Status finish(Durability durability);
     /// Begin anew: what came was not the blob.
     void discard();
 

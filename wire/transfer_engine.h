@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "wire/link.h"
+#include "wire/part_file.h"
 #include "wire/transfer.h"
 
 namespace causeway {
@@ -27,8 +28,9 @@ struct Fetch {
     Digest digest;
     std::uint64_t bytes = 0;  // declared beforehand; anything else is refused
     std::filesystem::path destination;
+    Durability durability = Durability::flushed;
 };
-/// The file under its destination, verified and durable; or why not: not_found, refused, corrupt `digest_mismatch`,
+/// The file under its destination, verified; or why not: not_found, refused, corrupt `digest_mismatch`,
 /// timed_out `stalled`, disconnected (the session ended), io, overloaded `too_large`. Called on the engine's thread.
 using FetchDone = std::function<void(Result<std::filesystem::path>)>;
 

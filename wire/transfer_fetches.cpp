@@ -135,14 +135,14 @@ void FetchTable::chunk(ConnectionId connection, const Chunk& chunk, Instant now)
     begin_waiting(now);
 }
 
-/// All is here. The sender hears the verdict; the owner gets a file that survives a power cut, or the reason.
+/// All is here. The sender hears the verdict; the owner gets the file, or the reason.
 void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
     const auto verdict = active.receiver->verify();
     if (active.connection != 0) {
         sink_.send(active.connection, TransferEnd{transfer, verdict ? "" : verdict.error().code, "", true});
     }
     if (verdict) {
-        const auto finished = active.part->finish();
+        const auto finished = active.part->finish(active.fetch.durability);
         finish(transfer, finished ? Result<std::filesystem::path>(active.fetch.destination) : fail(finished.error()));
         return;
     }
