@@ -260,12 +260,12 @@ Named named_command(CLI::App& root, std::span<char*> arguments) {
         if (word.starts_with('-')) {
             continue;
         }
-        auto* next = named.app->get_subcommand_no_throw(word);
-        if (!next) {
+        const auto below = named.app->get_subcommands([&](CLI::App* app) { return app->get_name() == word; });
+        if (below.empty()) {
             named.unknown = word;
             break;
         }
-        named.app = next;
+        named.app = below.front();
         named.words += " " + word;
     }
     return named;
