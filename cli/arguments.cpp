@@ -1,16 +1,19 @@
 // The command line: names, options, help with an example each. The only file that includes CLI11 (it compiles slowly).
 //
-// A function per group adds its commands; the chosen one leaves a closure in `chosen`, which main runs.
+// A function per group adds its commands; the chosen one leaves a closure in `chosen`, which main runs. A line of help
+// fits 100 columns, and every example runs as printed after those before it (tests/e2e/help_test.py holds both).
 #include "cli/arguments.h"
 
-#include <cstdlib>
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <span>
 
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
 #include "common/log.h"
+#include "common/text.h"
 
 namespace causeway::cli {
 namespace {
@@ -40,11 +43,29 @@ CLI::App* command(Parser& parser, CLI::App& parent, const std::string& name, con
 CLI::App* group(CLI::App& parent, const std::string& name, const std::string& about) {
     auto* added = parent.add_subcommand(name, about);
     added->require_subcommand(1);
+    added->footer("Each of them has --help with an example, and --json.");
     return added;
 }
 
+/// A whole number with its bounds in words, in place of CLI11's `UINT:INT in [1 - 64]`.
+template <class Number>
+void add_number(CLI::App* app, const std::string& name, Number& number, int least, int most, const std::string& about) {
+    app->add_option(name, number, about + ", " + std::to_string(least) + " to " + std::to_string(most))
+        ->capture_default_str()
+        ->check(CLI::Range(least, most).description(""))
+        ->type_name("N");
+}
+
+void add_choice(CLI::App* app, const std::string& name, std::string& choice, const std::vector<std::string>& valid,
+                const std::string& about) {
+    app->add_option(name, choice, about + ": " + join(valid, ", "))
+        ->capture_default_str()
+        ->check(CLI::IsMember(valid).description(""))
+        ->type_name("WORD");
+}
+
 void add_state(CLI::App* app, std::string& state, bool required) {
-    auto* option = app->add_option("--state", state, "the coordinator's state folder (or CAUSEWAY_STATE)");
+    auto* option = app->add_option("--state", state, "the coordinator's state folder");
     option->envname("CAUSEWAY_STATE")->type_name("DIR");
     if (required) {
         option->required();
@@ -62,17 +83,11 @@ void add_set(CLI::App* app, std::vector<std::string>& set) {
 
 void add_demo(Parser& parser) {
     auto options = std::make_shared<DemoOptions>();
-    auto* app = command(parser, parser.app, "demo",
-                        "a whole federation on this machine: a coordinator and clients as processes, on real data",
+    auto* app = command(parser, parser.app, "demo", "a whole federation on this machine: real processes, real data",
                         "causeway demo digits-fedavg --clients 8", options, run_demo);
     app->add_option("example", options->example, "an example's name or an experiment file")->capture_default_str();
-    app->add_option("--clients", options->clients, "client processes, all required")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 100));
-    app->add_option("--workers", options->workers,
-                    "worker threads of the coordinator; the result does not depend on it")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 64));
+    add_number(app, "--clients", options->clients, 1, 100, "client processes, all required");
+    add_number(app, "--workers", options->workers, 1, 64, "coordinator threads; the model does not depend on it");
     app->add_option("--state", options->state, "a new folder for everything the demo writes")->type_name("DIR");
     add_data(app, options->data);
     add_set(app, options->set);
@@ -80,34 +95,26 @@ void add_demo(Parser& parser) {
 
 void add_daemons(Parser& parser) {
     auto coordinator = std::make_shared<CoordinatorOptions>();
-    auto* app =
-        command(parser, parser.app, "coordinator", "the daemon that manages rounds; runs until it is stopped",
-                "causeway coordinator --state ~/federation --data digits=holdout.csv.gz", coordinator, run_coordinator);
+    auto* app = command(parser, parser.app, "coordinator", "the daemon that manages rounds; runs until it is stopped",
+                        "causeway coordinator --state ~/federation --data digits=parts/holdout.csv.gz", coordinator,
+                        run_coordinator);
     app->add_option("--state", coordinator->state, "its state folder")->required()->type_name("DIR");
     app->add_option("--listen", coordinator->listen, "address and port")->capture_default_str()->type_name("ADDR");
     app->add_option("--advertise", coordinator->advertise, "address that tokens carry, instead of all global ones")
         ->type_name("HOST[:PORT]");
     app->add_option("--federation", coordinator->federation, "its name in certificates, fixed at the first start")
         ->capture_default_str();
-    app->add_option("--parallel", coordinator->parallel, "experiments that run at one time")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 16));
-    app->add_option("--workers", coordinator->workers, "threads that decode and check updates")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 64));
+    add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
+    add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
     add_data(app, coordinator->data);
 
     auto join = std::make_shared<JoinOptions>();
     app = command(parser, parser.app, "join", "a node: enrols with a token at its first start, then trains",
-                  "causeway join cw1.TOKEN --state ~/node --data digits=part-1.csv.gz", join, run_join);
-    app->add_option("token", join->token, "from `causeway token new`; `-` reads it from stdin; later starts need none");
+                  "causeway join TOKEN --state ~/node --data digits=parts/part-1.csv.gz", join, run_join);
+    app->add_option("token", join->token, "from `token new`; `-` reads it from stdin; later starts need none");
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
-    app->add_option("--device", join->device, "auto or cpu")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"auto", "cpu"}));
-    app->add_option("--threads", join->threads, "threads of the trainer; bits may depend on it")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 256));
+    add_choice(app, "--device", join->device, {"auto", "cpu"}, "what it trains on");
+    add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
     add_data(app, join->data);
 }
 
@@ -117,10 +124,10 @@ void add_federation(Parser& parser) {
     auto* app = command(parser, *tokens, "new", "make a token with which one node can join once",
                         "causeway token new --name hospital-a --state ~/federation", token, run_token_new);
     app->add_option("--name", token->name, "the node's name, unique in the federation")->required();
-    app->add_option("--role", token->role, "what the node may do")
+    add_choice(app, "--role", token->role, {"client", "host", "aggregator", "operator"}, "what it may do");
+    app->add_option("--expires", token->expires, "how long it can be used")
         ->capture_default_str()
-        ->check(CLI::IsMember({"client", "host", "aggregator", "operator"}));
-    app->add_option("--expires", token->expires, "how long it can be used")->capture_default_str();
+        ->type_name("DURATION");
     add_state(app, token->state, true);
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
@@ -133,8 +140,9 @@ void add_federation(Parser& parser) {
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                       int (*run)(const FileOptions&, Output)) {
     auto options = std::make_shared<FileOptions>();
+    const std::string state = name == "submit" ? " --state ~/federation" : "";
     auto* app = command(parser, parent, name, about,
-                        "causeway experiment " + name + " digits-fedavg --set train.batch=64", options, run);
+                        "causeway experiment " + name + " digits-fedavg --set train.batch=64" + state, options, run);
     app->add_option("file", options->file, "an experiment file or an example's name")->required();
     add_set(app, options->set);
     if (name == "submit") {
@@ -150,7 +158,7 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
     add_state(app, options->state, true);
     if (name != "list") {
-        app->add_option("id", options->id, "the experiment's number (default: the latest)");
+        app->add_option("id", options->id, "the experiment's number (default: the latest)")->type_name("N");
     }
     return app;
 }
@@ -170,8 +178,8 @@ void add_experiments(Parser& parser) {
     add_file_command(parser, parent, "submit", "hand it to the coordinator", run_experiment_submit);
     add_run_command(parser, parent, "list", "all experiments of the federation", std::make_shared<ExperimentOptions>(),
                     run_experiment_list);
-    add_run_command(parser, parent, "status", "where one stands, round by round", std::make_shared<ExperimentOptions>(),
-                    run_experiment_status);
+    add_run_command(parser, parent, "status", "where one stands now, and what each member does",
+                    std::make_shared<ExperimentOptions>(), run_experiment_status);
     add_run_command(parser, parent, "watch", "follow one live, from its first round to its end",
                     std::make_shared<ExperimentOptions>(), run_experiment_watch);
     add_run_command(parser, parent, "cancel", "stop one for good", std::make_shared<ExperimentOptions>(),
@@ -186,17 +194,19 @@ void add_experiments(Parser& parser) {
                           run_experiment_export);
     app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors)")->type_name("FILE");
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
+        ->type_name("N")
         ->each([exported](const std::string&) { exported->chosen_round = true; });
-    parent.add_subcommand("fields", "print docs/configuration.md: every field, its default and bounds")
-        ->callback([&parser] { parser.chosen = run_experiment_fields; });
+    auto* fields = parent.add_subcommand("fields", "every field with its default and bounds, as Markdown");
+    fields->callback([&parser] { parser.chosen = run_experiment_fields; });
+    fields->footer("Example:\n  causeway experiment fields");
 }
 
 void add_data_commands(Parser& parser) {
     auto& parent = *group(parser.app, "data", "datasets on this machine");
     auto inspect = std::make_shared<InspectOptions>();
     auto* app = command(parser, parent, "inspect", "read a dataset and say what is in it",
-                        "causeway data inspect digits.csv.gz --label last", inspect, run_data_inspect);
-    app->add_option("path", inspect->path, "a file or folder: CSV, IDX, NPY, or any of them gzipped")->required();
+                        "causeway data inspect parts/part-1.csv.gz --label last", inspect, run_data_inspect);
+    app->add_option("path", inspect->path, "a file or folder (CSV, IDX, NPY, gzipped or not), or `digits`")->required();
     app->add_option("--label", inspect->label, "label column: last, a name or an index");
     app->add_option("--shape", inspect->shape, "shape of one example, as 8x8x1");
     app->add_option("--scale", inspect->scale, "linear map of the values, as \"0..16 -> 0..1\"");
@@ -205,26 +215,24 @@ void add_data_commands(Parser& parser) {
     app = command(parser, parent, "split", "write parts of a dataset as files that nodes can hold",
                   "causeway data split digits --parts 2 --holdout 20% --out parts", split, run_data_split);
     app->add_option("data", split->data, "a path, NAME=PATH, or `digits`")->required();
-    app->add_option("--parts", split->parts, "how many")->capture_default_str()->check(CLI::Range(1, 100000));
+    add_number(app, "--parts", split->parts, 1, 100000, "how many");
     app->add_option("--holdout", split->holdout, "share kept for evaluation")->capture_default_str();
     app->add_option("--partition", split->partition,
                     "iid, \"dirichlet alpha=0.5\", \"shards labels=2\", \"quantity power=1\"")
         ->capture_default_str();
     app->add_option("--label", split->label, "label column: last, a name or an index (default: last)");
-    app->add_option("--seed", split->seed, "of the draw")->capture_default_str();
+    app->add_option("--seed", split->seed, "of the draw")->capture_default_str()->type_name("N");
     app->add_option("--out", split->out, "the folder to write")->required()->type_name("DIR");
 }
 
 void add_tools(Parser& parser) {
     auto simulate = std::make_shared<SimulateOptions>();
-    auto* app = command(parser, parser.app, "simulate",
-                        "run an experiment on a virtual clock and network; its digest is the real run's",
-                        "causeway simulate digits-fedavg --clients 5", simulate, run_simulate);
+    auto* app =
+        command(parser, parser.app, "simulate", "run one on a virtual clock and network, to the real run's model",
+                "causeway simulate digits-fedavg --clients 5", simulate, run_simulate);
     app->add_option("file", simulate->file, "an experiment file or an example's name")->required();
-    app->add_option("--clients", simulate->clients, "virtual clients")
-        ->capture_default_str()
-        ->check(CLI::Range(1, 100000));
-    app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str();
+    add_number(app, "--clients", simulate->clients, 1, 100000, "virtual clients");
+    app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str()->type_name("N");
     app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
     add_data(app, simulate->data);
     add_set(app, simulate->set);
@@ -234,6 +242,50 @@ void add_tools(Parser& parser) {
                   "causeway bench sums", bench, run_bench);
     app->add_option("name", bench->name, "one benchmark (default: all)");
     app->add_option("--data", bench->data, "a dataset for those that need one")->type_name("PATH");
+}
+
+/// How far the words name commands, and the first word that should have been one.
+struct Named {
+    CLI::App* app = nullptr;
+    std::string words = "causeway";
+    std::string unknown;
+};
+
+Named named_command(CLI::App& root, std::span<char*> arguments) {
+    Named named{.app = &root, .unknown = {}};
+    for (const std::string word : arguments) {
+        if (named.app->get_subcommands({}).empty()) {
+            break;
+        }
+        if (word.starts_with('-')) {
+            continue;
+        }
+        const auto below = named.app->get_subcommands([&](CLI::App* app) { return app->get_name() == word; });
+        if (below.empty()) {
+            named.unknown = word;
+            break;
+        }
+        named.app = below.front();
+        named.words += " " + word;
+    }
+    return named;
+}
+
+/// What is wrong with the words, in place of CLI11's "A subcommand is required", and where the help is.
+std::string usage_message(const Named& named, const std::string& wrong) {
+    std::vector<std::string> commands;
+    for (const auto* app : named.app->get_subcommands({})) {
+        commands.push_back(app->get_name());
+    }
+    auto message = wrong;
+    if (!named.unknown.empty()) {
+        const auto near = nearest_name(named.unknown, commands);
+        message = "`" + named.words + "` has no command \"" + named.unknown + "\"" +
+                  (near ? "; did you mean \"" + *near + "\"?" : ". It has: " + join(commands, ", "));
+    } else if (!commands.empty()) {
+        message = "`" + named.words + "` needs a command: " + join(commands, ", ");
+    }
+    return message + "\nnext: " + named.words + " --help";
 }
 
 }  // namespace
@@ -257,10 +309,14 @@ int run(int argc, char** argv) {
     } catch (const CLI::Success& asked) {
         return parser.app.exit(asked);
     } catch (const CLI::ParseError& wrong) {
-        parser.app.exit(wrong);
-        return exit_usage;
+        const std::span words(argv + 1, argv + argc);
+        parser.output.json = std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });
+        return parser.output.error(
+            {ErrorKind::invalid, "usage", usage_message(named_command(parser.app, words), wrong.what())});
     }
-    start_log(parser.verbose ? LogLevel::debug : LogLevel::info, parser.log_json ? LogFormat::json : LogFormat::human);
+    // A daemon's log is its picture; other commands have words of their own, and only warnings add to them.
+    const auto least = parser.app.got_subcommand("coordinator") ? LogLevel::info : LogLevel::warn;
+    start_log(parser.verbose ? LogLevel::debug : least, parser.log_json ? LogFormat::json : LogFormat::human);
     return parser.chosen(parser.output);
 }
 

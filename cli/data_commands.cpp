@@ -43,23 +43,41 @@ Result<double> parse_share(std::string_view text) {
     return percent ? value / 100 : value;
 }
 
-/// `digits`, `digits=PATH` or a path; the label column defaults to the last one of a CSV.
-Result<Dataset> raw_dataset(const SplitOptions& options) {
-    std::filesystem::path path = options.data;
-    std::string name = path.stem().stem().string();
-    const bool named = options.data.find('=') != std::string::npos;
+struct NamedPath {
+    std::string name;
+    std::filesystem::path path;
+};
+
+/// `digits`, `digits=PATH` or a path.
+Result<NamedPath> find_data(const std::string& given) {
+    const std::filesystem::path path = given;
+    const bool named = given.find('=') != std::string::npos;
     std::error_code ignored;
-    if (named || !std::filesystem::exists(path, ignored)) {
-        TRY_ASSIGN(const auto given,
-                   parse_data_arguments(named ? std::vector{options.data} : std::vector<std::string>{}));
-        name = options.data.substr(0, options.data.find('='));
-        TRY_ASSIGN(path, find_dataset(name, given));
+    if (!named && std::filesystem::exists(path, ignored)) {
+        return NamedPath{path.stem().stem().string(), path};
     }
+    if (!named && (path.has_extension() || path.has_parent_path())) {
+        return fail(ErrorKind::not_found, "no_such_file", given + ": no such file or folder");
+    }
+    TRY_ASSIGN(const auto paths, parse_data_arguments(named ? std::vector{given} : std::vector<std::string>{}));
+    const auto name = given.substr(0, given.find('='));
+    auto found = find_dataset(name, paths);
+    if (!found && name != "digits") {
+        return fail(ErrorKind::not_found, "unknown_dataset",
+                    given + ": neither a file or folder nor a dataset that comes with Causeway (digits)");
+    }
+    TRY(found);
+    return NamedPath{name, *std::move(found)};
+}
+
+/// The label column defaults to the last one of a CSV.
+Result<Dataset> raw_dataset(const SplitOptions& options) {
+    TRY_ASSIGN(const auto found, find_data(options.data));
     DataOptions reading;
-    const bool text_file = path.string().find(".csv") != std::string::npos;
+    const bool text_file = found.path.string().find(".csv") != std::string::npos;
     reading.label = options.label.empty() && text_file ? "last" : options.label;
-    TRY_ASSIGN(auto dataset, read_raw_dataset(path, reading));
-    dataset.name = name;
+    TRY_ASSIGN(auto dataset, read_raw_dataset(found.path, reading));
+    dataset.name = found.name;
     return dataset;
 }
 
@@ -81,7 +99,11 @@ int run_data_inspect(const InspectOptions& given, Output output) {
     if (!options) {
         return output.error(options.error());
     }
-    const auto dataset = read_dataset(given.path, *options);
+    const auto found = find_data(given.path);
+    if (!found) {
+        return output.error(found.error());
+    }
+    const auto dataset = read_dataset(found->path, *options);
     if (!dataset) {
         return output.error(dataset.error());
     }

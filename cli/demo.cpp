@@ -58,15 +58,18 @@ Status print_closing(const DemoOptions& options, const LocalOptions& local, cons
         return fail(ErrorKind::io, "io", model.string() + ": " + failed.message());
     }
     const auto self = shell_quoted(own_path().string());
-    const auto data = shell_quoted(local.experiment.data.dataset + "=" + fs::absolute(local.dataset).string());
+    // A dataset that lies with the binary is found again by its name.
+    const auto data =
+        options.data.empty()
+            ? std::string()
+            : " --data " + shell_quoted(local.experiment.data.dataset + "=" + fs::absolute(local.dataset).string());
     output.line("");
     output.line(styled("model    ", "1") + model.string());
     output.line(styled("SHA-256  ", "1") + done["model_sha256"].text());
     output.line(styled("logs     ", "1") + federation.folder().string());
     output.line("\nNext, try:");
     output.line("  the same run on a virtual clock, with the same SHA-256");
-    output.line(
-        fmt::format("    {} simulate {} --clients {} --data {}", self, example_words(options), options.clients, data));
+    output.line(fmt::format("    {} simulate {} --clients {}{}", self, example_words(options), options.clients, data));
     output.line("  every setting of it, and where each came from");
     output.line(fmt::format("    {} experiment show {}", self, example_words(options)));
     output.line("  what one client held");
@@ -83,6 +86,7 @@ Result<int> demo(const DemoOptions& options, Output output) {
                             experiment.data.dataset, experiment.experiment.rounds));
     LiveView view(output);
     local.status = [&](const std::string& text) { view.status(text); };
+    local.working = [&](const Json& status) { view.working(status); };
     TRY_ASSIGN(const auto federation, LocalFederation::start(local));
     TRY_ASSIGN(const auto done, federation->run([&](const Json& event) { view.event(event); }));
     if (done["state"].text() == "succeeded") {

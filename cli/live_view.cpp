@@ -1,6 +1,7 @@
 // Lines of 100 columns at most. A missing accuracy is `-`, and its reason is said once below the table.
 #include "cli/live_view.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -13,6 +14,9 @@ namespace causeway::cli {
 namespace {
 
 constexpr const char* columns_format = "{:>9}  {:>7}  {:>8}  {:>8}  {:>9}  {:>9}  {:>7}  {:>7}";
+
+constexpr int shortest_bar = 10;
+constexpr int longest_bar = 50;
 
 std::string number(const Json& value, const char* format, double scale = 1) {
     return value.is_number() ? fmt::format(fmt::runtime(format), value.number() * scale) : "-";
@@ -49,13 +53,17 @@ std::string round_line(const Json& event, const std::string& time_left) {
 }
 
 /// At the mean pace of the rounds shown so far.
-std::string LiveView::time_left(const Json& event) const {
-    const auto left = event["rounds"].integer() - event["round"].integer();
+std::string LiveView::time_left(std::int64_t done, std::int64_t rounds) const {
+    const auto left = rounds - done;
     if (rounds_seen_ == 0 || left < 0) {
         return "-";
     }
-    const double time = seconds_ / static_cast<double>(rounds_seen_) * static_cast<double>(left);
-    return format_duration(from_seconds(time < 10 ? time : std::ceil(time)));
+    if (left == 0) {
+        return "0s";
+    }
+    // Whole seconds: a forecast's milliseconds only flicker.
+    return format_duration(
+        from_seconds(std::ceil(seconds_ / static_cast<double>(rounds_seen_) * static_cast<double>(left))));
 }
 
 LiveView::~LiveView() {
@@ -79,8 +87,22 @@ void LiveView::event(const Json& event) {
 void LiveView::status(const std::string& text) {
     if (!output_.json && at_terminal()) {
         clear_bar();
-        draw_bar(text);
+        draw_bar(text.substr(0, static_cast<std::size_t>(terminal_columns()) - 1));
     }
+}
+
+void LiveView::working(const Json& status) {
+    if (output_.json || !at_terminal()) {
+        return;
+    }
+    const auto& members = status["members"].items();
+    const auto counted =
+        std::ranges::count_if(members, [](const Json& member) { return member["state"].text() == "counted"; });
+    const auto what = members.empty() ? status["phase"].text()
+                                      : fmt::format("round {}: {}/{} updates", status["open_round"].integer(), counted,
+                                                    members.size());
+    clear_bar();
+    draw_progress(status["round"].integer(), status["rounds"].integer(), what);
 }
 
 void LiveView::round(const Json& event) {
@@ -90,18 +112,24 @@ void LiveView::round(const Json& event) {
     }
     seconds_ += event["seconds"].number();
     ++rounds_seen_;
-    output_.line(round_line(event, time_left(event)));
+    const auto done = event["round"].integer();
+    const auto rounds = event["rounds"].integer();
+    output_.line(round_line(event, time_left(done, rounds)));
     if (event["accuracy"].is_null() && event["accuracy_note"].is_text() && !note_shown_) {
         output_.line("  accuracy -: " + event["accuracy_note"].text());
         note_shown_ = true;
     }
-    const auto rounds = event["rounds"].integer();
-    if (at_terminal() && rounds > 0) {
-        draw_bar(fmt::format("{} {:>3.0f} %  round {} of {}  ETA {}",
-                             progress_bar(event["round"].integer(), rounds, 50),
-                             100.0 * static_cast<double>(event["round"].integer()) / static_cast<double>(rounds),
-                             event["round"].integer(), rounds, time_left(event)));
+    if (at_terminal()) {
+        draw_progress(done, rounds, fmt::format("round {} of {}", done, rounds));
     }
+}
+
+/// A bar as wide as the rest of the line leaves room for.
+void LiveView::draw_progress(std::int64_t done, std::int64_t rounds, const std::string& detail) {
+    const auto part = rounds > 0 ? 100 * done / rounds : 0;
+    const auto text = fmt::format(" {:>3} %  {}  ETA {}", part, detail, time_left(done, rounds));
+    const int room = terminal_columns() - 1 - static_cast<int>(text.size());
+    draw_bar(progress_bar(done, rounds, std::clamp(room, shortest_bar, longest_bar)) + text);
 }
 
 void LiveView::done(const Json& event) {

@@ -22,13 +22,16 @@ public:
     void event(const Json& event);
     /// What is being waited for, shown until the first round ("waiting for 2 more clients").
     void status(const std::string& text);
+    /// A round takes its time: who is done with it, from the answer of `experiment.status`. At a terminal only.
+    void working(const Json& status);
 
 private:
     void round(const Json& event);
     void done(const Json& event);
+    void draw_progress(std::int64_t done, std::int64_t rounds, const std::string& detail);
     void draw_bar(const std::string& text);
     void clear_bar();
-    [[nodiscard]] std::string time_left(const Json& event) const;
+    [[nodiscard]] std::string time_left(std::int64_t done, std::int64_t rounds) const;
 
     Output output_;
     bool header_shown_ = false;

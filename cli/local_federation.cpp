@@ -148,6 +148,11 @@ Result<Json> LocalFederation::run(const std::function<void(const Json&)>& each) 
     };
     const auto idle = [&] {
         broken = all_running();
+        if (broken && options_.working) {
+            if (const auto status = session_->ask("experiment.status", Json::object().set("experiment", reply["id"]))) {
+                options_.working(*status);
+            }
+        }
         return broken.has_value();
     };
     const auto watch = Json::object().set("experiment", reply["id"]).set("from", 1);

@@ -24,6 +24,7 @@ struct LocalOptions {
     std::uint32_t clients = 5;
     std::uint32_t workers = 1;                       // of the coordinator
     std::function<void(const std::string&)> status;  // what is being waited for
+    std::function<void(const Json&)> working;        // how a long round goes: the status, or unset
 };
 
 class LocalFederation {

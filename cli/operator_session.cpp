@@ -1,6 +1,8 @@
 // One link with one connection; replies are told apart by the number of their request.
 #include "cli/operator_session.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "common/file.h"
@@ -16,6 +18,7 @@ constexpr Duration greeting_bound = std::chrono::seconds(12);  // a handshake (1
 constexpr Duration answer_bound = std::chrono::seconds(60);    // the longest a verb may take to say something
 constexpr Duration idle_beat = std::chrono::milliseconds(500);
 constexpr std::size_t queue_limit = 1024;
+constexpr std::size_t most_set_aside = 1024;  // replies to one request that came while another was waited for
 
 Result<Address> read_address(const fs::path& state) {
     const auto text = read_file(state / "operator" / "address", 4096);
@@ -30,10 +33,18 @@ Result<Address> read_address(const fs::path& state) {
     return parse_address(trim(as_text(*text)));
 }
 
-Error unreachable(const fs::path& state, const Error& why) {
+Error unreachable(const fs::path& state, const Address& address, const Error& why) {
+    const auto what = why.code == "unreachable" ? std::string("nothing answers there") : why.message;
     return {ErrorKind::disconnected, "unreachable",
-            fmt::format("the coordinator does not answer: {}; is `causeway coordinator --state {}` running?",
-                        why.message, state.string())};
+            fmt::format("no coordinator at {}: {}; is `causeway coordinator --state {}` running?", address.text(), what,
+                        shell_quoted(state.string()))};
+}
+
+Result<std::optional<Reply>> taken(Reply reply) {
+    if (reply.error) {
+        return fail(reply.error->kind, reply.error->code, reply.error->message);
+    }
+    return std::optional(std::move(reply));
 }
 
 }  // namespace
@@ -62,7 +73,8 @@ Status OperatorSession::greet(const fs::path& state) {
             break;
         }
         if (const auto* closed = std::get_if<PeerClosed>(&*event)) {
-            return fail(closed->why.kind == ErrorKind::refused ? closed->why : unreachable(state, closed->why));
+            return fail(closed->why.kind == ErrorKind::refused ? closed->why
+                                                               : unreachable(state, address_, closed->why));
         }
         if (std::holds_alternative<PeerOpened>(*event)) {
             link_->send(connection_, Hello{.software = "causeway " CAUSEWAY_VERSION});
@@ -85,7 +97,14 @@ std::uint64_t OperatorSession::send_request(const std::string& verb, const Json&
     return last_request_;
 }
 
+/// A watch asks for the status while it waits: the events that come meanwhile are kept for it, in their order.
 Result<std::optional<Reply>> OperatorSession::next_reply(std::uint64_t request, Duration bound) {
+    const auto early = std::ranges::find(set_aside_, request, &Reply::id);
+    if (early != set_aside_.end()) {
+        auto reply = std::move(*early);
+        set_aside_.erase(early);
+        return taken(std::move(reply));
+    }
     const auto deadline = real_now() + bound;
     while (real_now() < deadline) {
         auto event = control_->pop_for(deadline - real_now());
@@ -98,13 +117,12 @@ Result<std::optional<Reply>> OperatorSession::next_reply(std::uint64_t request, 
         }
         auto* message = std::get_if<PeerMessage>(&*event);
         auto* reply = message ? std::get_if<Reply>(&message->message) : nullptr;
-        if (!reply || reply->id != request) {
-            continue;
+        if (reply && reply->id == request) {
+            return taken(std::move(*reply));
         }
-        if (reply->error) {
-            return fail(reply->error->kind, reply->error->code, reply->error->message);
+        if (reply && set_aside_.size() < most_set_aside) {
+            set_aside_.push_back(std::move(*reply));
         }
-        return std::optional(std::move(*reply));
     }
     return std::optional<Reply>();
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/json.h"
 #include "wire/link.h"
@@ -41,6 +42,7 @@ private:
     ConnectionId connection_ = 0;
     std::uint64_t session_ = 0;
     std::uint64_t last_request_ = 0;
+    std::vector<Reply> set_aside_;
 };
 
 }  // namespace causeway::cli

@@ -1,5 +1,6 @@
 // Experiments at the coordinator: submit, list, status, watch, wait, cancel, export.
-#include <cmath>
+#include <filesystem>
+#include <system_error>
 
 #include <fmt/format.h>
 
@@ -45,16 +46,14 @@ std::string waiting_text(const Json& status) {
         return fmt::format("waiting for clients that hold \"{}\": {} of {} are here", status["dataset"].text(),
                            status["holders"].integer(), status["min_clients"].integer());
     }
-    return phase.empty() || status["state"].text() == "running" ? "" : phase;
+    return status["state"].text() == "paused" ? "paused: " + status["reason"].text() : phase;
 }
 
 /// Follows an experiment to its end; the exit code is the experiment's.
 Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
     LiveView view(output);
     int code = exit_failed;
-    bool any = false;
     const auto each = [&](const Json& event) {
-        any = true;
         view.event(event);
         if (event["event"].text() == "done") {
             code = exit_of(event);
@@ -62,9 +61,13 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
         return true;
     };
     const auto idle = [&] {
-        if (!any && !output.json && at_terminal()) {
+        if (!output.json && at_terminal()) {
             const auto status = session.ask("experiment.status", Json::object().set("experiment", id));
-            view.status(status ? waiting_text(*status) : "");
+            if (status && (*status)["state"].text() == "running") {
+                view.working(*status);
+            } else if (status) {
+                view.status(waiting_text(*status));
+            }
         }
         return true;
     };
@@ -97,9 +100,7 @@ Result<int> submit(const FileOptions& options, Output output) {
     output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
     output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));
     if (hands_out_data(experiment)) {
-        output.line(
-            "note: data.partition and data.holdout are for demo and simulate; here every node trains on what it "
-            "holds");
+        output.line("note: data.partition and data.holdout are ignored: every node trains on all that it holds");
     }
     if (options.watch) {
         return watch(*session, id, output);
@@ -114,10 +115,11 @@ void print_status(const Json& status, Output output) {
     output.line(fmt::format("experiment {}  {}  {}{}", status["id"].integer(), status["name"].text(),
                             status["state"].text(),
                             status["reason"].text().empty() ? "" : ": " + status["reason"].text()));
-    output.line(fmt::format("round {} of {}  loss {}  accuracy {}  phase: {}", status["round"].integer(),
+    const auto phase = status["phase"].text();
+    output.line(fmt::format("round {} of {}  loss {}  accuracy {}{}", status["round"].integer(),
                             status["rounds"].integer(),
                             status["loss"].is_number() ? fmt::format("{:.4f}", status["loss"].number()) : "-",
-                            percent(status["accuracy"]), status["phase"].text()));
+                            percent(status["accuracy"]), phase == "over" ? "" : "  now: " + phase));
     std::vector<std::vector<std::string>> rows;
     for (const auto& member : status["members"].items()) {
         rows.push_back({member["node"].text(), member["state"].text(),
@@ -195,7 +197,19 @@ Result<int> cancel(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
+/// Before anything is asked for. errors: not_found
+Status check_folder_of(const std::filesystem::path& file) {
+    const auto folder = file.parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
+        return fail(ErrorKind::not_found, "no_such_file",
+                    fmt::format("--out {}: there is no folder {}", file.string(), folder.string()));
+    }
+    return {};
+}
+
 Result<int> export_model(const ExperimentOptions& options, Output output) {
+    TRY(check_folder_of(options.out));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options));
     auto request = chosen(options, id);

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "common/text.h"
 #include "configs/fields.h"
 #include "configs/presets.h"
 #include "configs/values.h"
@@ -22,6 +23,22 @@ An experiment is one TOML file. `causeway experiment validate FILE` reports all 
 percent sign. Unknown keys are errors.
 
 )";
+
+constexpr std::size_t most_columns = 100;
+
+/// Words as comment lines that fit a terminal.
+std::string comment_lines(std::string_view words) {
+    std::string text;
+    std::string line = "#";
+    for (const auto& word : split_text(words, ' ')) {
+        if (line.size() + 1 + word.size() > most_columns) {
+            text += line + "\n";
+            line = "#";
+        }
+        line += " " + word;
+    }
+    return text + line + "\n";
+}
 
 std::string table_of(const Field& field) {
     return field.path.substr(0, field.path.find('.'));
@@ -100,8 +117,8 @@ std::string configuration_markdown() {
 
 std::string init_template(const InitOptions& options) {
     std::string text =
-        "# An experiment for Causeway. Lines that begin with \"# key =\" show the default; docs: "
-        "docs/configuration.md.\n# Check it: causeway experiment validate FILE\n";
+        "# An experiment for Causeway. Lines that begin with \"# key =\" show the default.\n"
+        "# Every field: causeway experiment fields. Check it: causeway experiment validate FILE\n";
     for (const auto& table : all_tables()) {
         text += fmt::format("\n# {}\n[{}]\n", table.doc, table.name);
         for (const auto& field : all_fields()) {
@@ -116,8 +133,8 @@ std::string init_template(const InitOptions& options) {
             }
             const auto* mark = field.presence == Presence::required ? "" : "# ";
             const auto only = field.only_with.empty() ? std::string() : " Only with " + field.only_with + ".";
-            text += fmt::format("# {}{}\n#   {}\n{}{} = {}\n", field.doc, only, describe_values(field), mark,
-                                key_of(field), value);
+            text += comment_lines(fmt::format("{}{}", field.doc, only));
+            text += fmt::format("#   {}\n{}{} = {}\n", describe_values(field), mark, key_of(field), value);
         }
     }
     return text;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "coordinator/daemon_log.h"
 
 namespace causeway {
 namespace {
@@ -23,6 +24,11 @@ UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
             .update = job.update.digest,
             .refusal = std::nullopt,
             .fetch_error = std::move(why)};
+}
+
+/// Every command of an operator comes and goes: news only to who looks for it.
+LogLevel level_of(const Identity& identity) {
+    return identity.role == Role::operator_ ? LogLevel::debug : LogLevel::info;
 }
 
 /// Verbs that the loop hands to the admission desk instead of the machines.
@@ -73,6 +79,7 @@ void Loop::take(CoordinatorEffects effects) {
         }
     }
     auto persists = std::exchange(effects.persist, {});
+    log_persists(persists);
     const auto number = effects_.push(std::move(effects), !persists.empty());
     if (!persists.empty()) {
         partners_.store.execute(number, std::move(persists));
@@ -185,8 +192,9 @@ void Loop::on_peer(const PeerMessage& event) {
     const auto& identity = session->second.peer.identity;
     if (const auto* hello = std::get_if<Hello>(&event.message); hello && !session->second.greeted) {
         session->second.greeted = true;
-        log_info("coordinator", fmt::format("{} {} connected from {}", to_string(identity.role), identity.node,
-                                            session->second.address));
+        log_line(
+            level_of(identity), "coordinator",
+            fmt::format("{} {} connected from {}", to_string(identity.role), identity.node, session->second.address));
         return step(SessionOpened{event.connection, identity.node, std::string(to_string(identity.role)), *hello});
     }
     if (const auto* request = std::get_if<Request>(&event.message); request && is_token_verb(*request)) {
@@ -198,7 +206,7 @@ void Loop::on_peer(const PeerMessage& event) {
 void Loop::on_peer(const PeerClosed& event) {
     if (const auto session = sessions_.extract(event.connection)) {
         const auto& identity = session.mapped().peer.identity;
-        log_info("coordinator",
+        log_line(level_of(identity), "coordinator",
                  fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
         partners_.transfers.detach(event.connection);
         step(SessionClosed{event.connection, event.why.code});

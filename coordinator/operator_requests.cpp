@@ -24,7 +24,7 @@ Status check_dataset(const std::string& dataset, const Membership& members) {
     const auto near = nearest_name(dataset, known);
     return fail(ErrorKind::not_found, "unknown_dataset",
                 "no enrolled node ever declared the dataset \"" + dataset + "\"" +
-                    (near ? ", did you mean \"" + *near + "\"?" : std::string()) + " Known datasets: " +
+                    (near ? "; did you mean \"" + *near + "\"?" : std::string(".")) + " Known datasets: " +
                     names_or_none(known) + ". A node declares one with `causeway join --data NAME=PATH`.");
 }
 
@@ -71,10 +71,10 @@ Result<Json> describe_model(const ExperimentMachine& experiment, const Json& bod
     const auto last = static_cast<std::int64_t>(records.size()) - 1;
     const auto round = body["round"].integer(last);
     if (round < 0 || round > last) {
-        return fail(ErrorKind::not_found, "unknown_round",
-                    last < 0 ? "the experiment has no model yet; try again when its first round is committed"
-                             : "round " + std::to_string(round) + " is not committed; the last one is " +
-                                   std::to_string(last));
+        return fail(
+            ErrorKind::not_found, "unknown_round",
+            last < 0 ? "the experiment has no model yet; try again when its first round is committed"
+                     : "round " + std::to_string(round) + " is not committed; the last one is " + std::to_string(last));
     }
     const auto& record = records[static_cast<std::size_t>(round)];
     return Json::object()

@@ -83,7 +83,7 @@ Status refuse_old_parts(const fs::path& folder) {
          entry.increment(code)) {
         const auto name = entry->path().filename().string();
         if (name.ends_with(".csv.gz") && (name.starts_with("part-") || name.starts_with("holdout"))) {
-            return fail(ErrorKind::refused, "folder_in_use",
+            return fail(ErrorKind::invalid, "folder_in_use",
                         fmt::format("{} holds {} already: parts of two splits must not mix. Choose another folder, or "
                                     "remove the old parts",
                                     folder.string(), name));

@@ -211,7 +211,7 @@ Status verify_signature_and_time(X509* certificate, X509* authority, std::int64_
 
 // A key usage of signing certificates only, and a path length of 0: the authority signs nodes, never other authorities.
 Result<Authority> make_authority(const std::string& federation, std::int64_t now_s) {
-    TRY(check_name(federation, "federation"));
+    TRY(check_name(federation, "the federation's name"));
     Authority authority{federation, make_key(), {}};
     TRY_ASSIGN(auto certificate,
                blank_certificate(authority.key.public_key, federation, now_s, authority_certificate_s));
@@ -227,8 +227,8 @@ Result<Authority> make_authority(const std::string& federation, std::int64_t now
 // Both usages, for a node may accept connections as well as make them (hosts and, later, direct streams).
 Result<Bytes> issue_certificate(const Authority& authority, ByteView public_key, const Identity& identity,
                                 std::int64_t now_s, std::int64_t lifetime_s) {
-    TRY(check_name(identity.federation, "federation"));
-    TRY(check_name(identity.node, "node's name"));
+    TRY(check_name(identity.federation, "the federation's name"));
+    TRY(check_name(identity.node, "the node's name"));
     TRY_ASSIGN(auto issuer, parse(authority.certificate));
     TRY_ASSIGN(auto certificate, blank_certificate(public_key, identity.node, now_s, lifetime_s));
     auto* self = certificate.get();

@@ -38,9 +38,9 @@ Status check_name(std::string_view name, std::string_view what) {
         !name.empty() && name.size() <= max_name_length && is_alphanumeric(name.front()) &&
         std::ranges::all_of(name, [](char c) { return is_alphanumeric(c) || c == '.' || c == '_' || c == '-'; });
     if (!valid) {
-        return fail(ErrorKind::invalid, "bad_name",
-                    "the " + std::string(what) +
-                        " must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit");
+        return fail(
+            ErrorKind::invalid, "bad_name",
+            std::string(what) + " must be 1 to 64 letters, digits, '.', '_' or '-', and begin with a letter or digit");
     }
     return {};
 }

@@ -77,7 +77,10 @@ Status Listener::bind(const Address& address) {
                         ": stop it or choose another port with --listen HOST:PORT");
     }
     if (failed != 0) {
-        return fail(ErrorKind::io, "cannot_listen", "cannot listen on " + address.text() + ": " + zmq_strerror(errno));
+        return fail(ErrorKind::io, "cannot_listen",
+                    "cannot listen on " + address.text() + ": " + zmq_strerror(errno) +
+                        "; --listen takes an address of this machine, as in "
+                        "[::]:7400 (all) or 127.0.0.1:7400");
     }
     std::array<char, 256> bound{};
     std::size_t size = bound.size();

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "common/file.h"
+#include "common/text.h"
 #include "configs/examples.h"
 #include "configs/fields.h"
 #include "configs/presets.h"
@@ -37,6 +38,9 @@ TEST_CASE("the template of init is valid, and stays so when any one default is u
     const auto read = read_experiment(text, "mine.toml");
     CAPTURE(all_errors(text));
     REQUIRE(read.has_value());
+    for (const auto& line : split_text(text, '\n')) {
+        CHECK(line.size() <= 100);  // read at a terminal
+    }
     CHECK(read->experiment.name == "mine");
     for (const auto& field : all_fields()) {
         const auto line = "\n# " + field.path.substr(field.path.find('.') + 1) + " = ";

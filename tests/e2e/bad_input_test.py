@@ -27,8 +27,11 @@ optimizer = { kind = "sgd", learning_rate = -1 }
 
 # (command, exit code, words of the message)
 TABLE = [
-    (["nonsense"], 2, []),
-    ([], 2, []),
+    (["nonsense"], 2, ["nonsense", "experiment", "causeway --help"]),
+    ([], 2, ["experiment", "causeway --help"]),
+    (["experiment", "sumbit"], 2, ['did you mean "submit"', "causeway experiment --help"]),
+    (["experiment"], 2, ["submit", "causeway experiment --help"]),
+    (["demo", "--bogus"], 2, ["--bogus", "causeway demo --help"]),
     (["demo", "digits-fedvag"], 2, ["digits-fedavg"]),
     (["demo", "--clients", "0"], 2, ["--clients"]),
     (["demo", "--set", "train.batch=0"], 2, ["train.batch"]),
@@ -43,7 +46,8 @@ TABLE = [
     (["experiment", "list", "--state", "/no/such/state"], 2, ["causeway coordinator"]),
     (["token", "new", "--state", "/no/such/state", "--name", "a"], 2, ["causeway coordinator"]),
     (["data", "inspect", "/no/such/file"], 2, ["/no/such/file"]),
-    (["data", "split", "nowhere", "--out", "/tmp/x"], 2, ["nowhere"]),
+    (["data", "split", "nowhere", "--out", "/tmp/x"], 2, ["nowhere", "digits"]),
+    (["coordinator", "--state", "/no/such/state", "--listen", "127.0.0.1:x"], 2, ["127.0.0.1:x"]),
     (["bench", "summs"], 2, ["sums"]),
 ]
 

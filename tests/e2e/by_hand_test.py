@@ -17,16 +17,20 @@ def root(*words):
 class TwoMachines:
     """The coordinator's network stays here; nodes live in a namespace behind a veth pair, when that is possible."""
 
-    def __init__(self):
-        near, far = f"cw{os.getpid() % 10000}a", f"cw{os.getpid() % 10000}b"
+    def __init__(self, ipv6_only=False):
+        kind = "v6" if ipv6_only else "v4"
+        near, far = f"cw{os.getpid() % 10000}{kind}a", f"cw{os.getpid() % 10000}{kind}b"
         self.real = os.geteuid() == 0 and shutil.which("ip") is not None and root("ip", "netns", "add", NAMESPACE)
+        nodad = " nodad" if ipv6_only else ""  # usable at once: nobody else is on this cable
         self.address, self.prefix = "127.0.0.1", []
         if self.real:
-            self.address, self.prefix = "10.77.7.1", ["ip", "netns", "exec", NAMESPACE]
+            self.address = "[fd00:77:7::1]" if ipv6_only else "10.77.7.1"
+            ours, theirs = ("fd00:77:7::1/64", "fd00:77:7::2/64") if ipv6_only else ("10.77.7.1/24", "10.77.7.2/24")
+            self.prefix = ["ip", "netns", "exec", NAMESPACE]
             self.real = all(root(*line.split()) for line in (
                 f"ip link add {near} type veth peer name {far} netns {NAMESPACE}",
-                f"ip addr add 10.77.7.1/24 dev {near}", f"ip link set {near} up",
-                f"ip -n {NAMESPACE} addr add 10.77.7.2/24 dev {far}", f"ip -n {NAMESPACE} link set {far} up"))
+                f"ip addr add {ours} dev {near}" + nodad, f"ip link set {near} up",
+                f"ip -n {NAMESPACE} addr add {theirs} dev {far}" + nodad, f"ip -n {NAMESPACE} link set {far} up"))
 
     def close(self):
         root("ip", "netns", "del", NAMESPACE)
@@ -82,6 +86,24 @@ class ByHand(unittest.TestCase):
         self.assertEqual(0, exported.returncode, exported.stderr)
         summed = subprocess.run(["sha256sum", model], capture_output=True, text=True, check=True).stdout.split()[0]
         self.assertEqual(end["model_sha256"], summed)
+
+    def test_a_node_with_ipv6_only_joins_and_trains(self):
+        self.machines.close()
+        self.machines = TwoMachines(ipv6_only=True)
+        if not self.machines.real:
+            self.skipTest("needs root and network namespaces")
+        parts, state = self.at("parts"), self.at("federation")
+        run("data", "split", f"digits={DIGITS}", "--parts", 1, "--holdout", "20%", "--out", parts)
+        self.start("coordinator", "coordinator", "--json", "--state", state, "--listen", f"{self.machines.address}:0",
+                   "--data", f"digits={parts}/holdout.csv.gz").event(lambda e: e.get("event") == "listening")
+        token = run("token", "new", "--json", "--name", "lab-six", "--state", state)
+        node = self.start("lab-six", "join", events(token.stdout)[0]["token"], "--json", "--state", self.at("lab-six"),
+                          "--data", f"digits={parts}/part-1.csv.gz", prefix=self.machines.prefix)
+        node.event(lambda e: "joined" in e.get("text", ""))
+        submitted = run("experiment", "submit", "digits-fedavg", "--watch", "--state", state, "--set",
+                        "experiment.rounds=2")
+        self.assertEqual(0, submitted.returncode, submitted.stderr)
+        self.assertIn("succeeded", submitted.stdout)
 
     def test_without_a_held_out_set_the_accuracy_is_a_dash_with_its_reason(self):
         parts, state = self.at("parts"), self.at("federation")

@@ -37,11 +37,12 @@ def free_port():
 class Child:
     """A long-running command whose stdout lines are read with deadlines; stderr goes to a file."""
 
-    def __init__(self, arguments, folder, name, prefix=()):
+    def __init__(self, arguments, folder, name, prefix=(), program=CAUSEWAY, env=None):
         self.log = os.path.join(folder, name + ".log")
-        self.arguments = [*prefix, CAUSEWAY, *map(str, arguments)]
+        self.arguments = [*prefix, program, *map(str, arguments)]
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE, stderr=log, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(self.arguments, stdout=subprocess.PIPE, stderr=log,
+                                            stdin=subprocess.DEVNULL, env=env)
         self.buffer = b""
 
     def line(self, deadline=DEADLINE_S):

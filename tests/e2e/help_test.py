@@ -1,0 +1,89 @@
+"""Every command's help: it fits a terminal of 100 columns, and its example runs as printed."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+from federation import CAUSEWAY, DEADLINE_S, DIGITS, Child, run
+
+# The order in which a person comes to need them; `coordinator` and `join` stay, so they are started apart.
+ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
+         "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "experiment submit",
+         "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
+         "experiment cancel"]
+
+
+def commands(words=()):
+    """{words of a command: its help}, of all commands that do something."""
+    text = run(*words, "--help").stdout
+    below = re.search(r"^Subcommands:\n((?:  .*\n)+)", text, re.M)
+    if not below:
+        return {" ".join(words): text}
+    found = {}
+    for name in re.findall(r"^  (\w+)", below[1], re.M):
+        found.update(commands((*words, name)))
+    return found
+
+
+def example(text):
+    return text.partition("Example:\n")[2].strip()
+
+
+class Help(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="causeway-help-")
+        self.addCleanup(shutil.rmtree, self.folder, True)
+        self.environment = {**os.environ, "HOME": self.folder}
+        self.environment["PATH"] = os.path.dirname(CAUSEWAY) + ":" + self.environment["PATH"]
+
+    def shell(self, line):
+        return subprocess.run(["bash", "-c", line], cwd=self.folder, env=self.environment, capture_output=True,
+                              text=True, timeout=2 * DEADLINE_S, check=False)
+
+    def start(self, line, name):
+        """A daemon's example, in its own words, with --json so that the test can follow it."""
+        child = Child(["-c", f"cd {self.folder} && exec {line} --json"], self.folder, name, program="bash",
+                      env=self.environment)
+        self.addCleanup(child.stop)
+        return child
+
+    def test_every_help_fits_100_columns_and_has_an_example_and_json(self):
+        for words, text in commands().items():
+            with self.subTest(command=words):
+                self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
+                self.assertTrue(example(text).startswith("causeway " + words), text)
+                if words != "experiment fields":  # its output is a document
+                    self.assertIn("--json", text)
+                self.assertNotRegex(text, r"TEXT:|UINT:")  # a parser's own words
+        for group in ("", "token", "node", "experiment", "data"):
+            text = run(*group.split(), "--help").stdout
+            self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
+
+    def test_the_examples_run_as_printed_in_the_order_in_which_a_person_needs_them(self):
+        helps = commands()
+        self.assertEqual(set(ORDER), set(helps) & set(ORDER))
+        shutil.copy(DIGITS, self.folder)
+        token = ""
+        for words in ORDER:
+            line = example(helps[words])
+            with self.subTest(line=line):
+                if words == "coordinator":
+                    self.start(line + " --listen 127.0.0.1:0", "coordinator").event(lambda e: e["event"] == "listening")
+                elif words == "join":
+                    node = self.start(line.replace("TOKEN", token), "node")
+                    node.event(lambda e: "joined" in e.get("text", ""))
+                elif words == "experiment cancel":  # by then its experiment has ended: refused, and said why
+                    self.assertIn("already over", self.shell(line).stderr)
+                else:
+                    if words == "experiment submit":
+                        line += " --set experiment.rounds=3"
+                    done = self.shell(line)
+                    self.assertEqual(0, done.returncode, line + "\n" + done.stdout + done.stderr)
+                    self.assertEqual("", done.stderr)  # a command that works has nothing to say there
+                    token = done.stdout.split()[0] if words == "token new" else token
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+"""What a person sees at a terminal: colours, a bar redrawn in place, no line wider than the terminal, no noise."""
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import termios
+import unittest
+
+from federation import CAUSEWAY, DEADLINE_S, DIGITS, run
+
+
+def at_terminal(*arguments, columns=100, env=None):
+    """(exit code, all that came to a terminal of that width)."""
+    near, far = pty.openpty()
+    fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
+    process = subprocess.Popen([CAUSEWAY, *map(str, arguments)], stdin=far, stdout=far, stderr=far,
+                               env={**os.environ, **(env or {})})
+    os.close(far)
+    seen = b""
+    try:
+        while piece := os.read(near, 65536):
+            seen += piece
+    except OSError:  # the last writer has closed its end
+        pass
+    os.close(near)
+    return process.wait(DEADLINE_S), seen.decode()
+
+
+def frames(text):
+    """Every line as it stood at one time: what is erased counts too."""
+    plain = re.sub(r"\x1b\[\d*m", "", text)
+    return [frame for line in plain.replace("\r\n", "\n").split("\n") for frame in line.split("\r\x1b[K")]
+
+
+class Terminal(unittest.TestCase):
+    def demo(self, *more, **options):
+        code, text = at_terminal("demo", "digits-fedavg", "--data", f"digits={DIGITS}", "--set", "experiment.rounds=4",
+                                 "--clients", 3, *more, **options)
+        self.assertEqual(0, code, text)
+        return text
+
+    def test_the_demo_draws_a_bar_below_its_rounds_and_takes_it_away(self):
+        text = self.demo()
+        bars = [frame for frame in frames(text) if re.match(r"\[#+-*\] +\d+ %  round \d of 4  ETA \d+m?s$", frame)]
+        self.assertEqual([25, 50, 75, 100], [int(re.search(r"(\d+) %", bar)[1]) for bar in bars], text)
+        last = [line.rpartition("\r\x1b[K")[2] for line in text.replace("\r\n", "\n").split("\n")]
+        self.assertFalse([line for line in last if "[#" in line], text)  # erased: only the rounds' lines stay
+        self.assertIn("\x1b[32msucceeded", text)
+        rows = [line for line in frames(text) if re.match(r" +\d/4 ", line)]
+        self.assertEqual(4, len(rows), text)
+        header = next(line for line in frames(text) if "accuracy" in line)
+        self.assertEqual({len(header)}, set(map(len, rows)))  # aligned
+
+    def test_every_frame_fits_the_terminal(self):
+        for columns in (100, 90):
+            text = self.demo(columns=columns)
+            for frame in frames(text):
+                if not frame.startswith(("    /", "model", "logs")):  # paths are as long as they are
+                    self.assertLessEqual(len(frame), columns, frame)
+
+    def test_no_colours_where_they_are_not_wanted(self):
+        self.assertNotIn("\x1b[32m", self.demo(env={"NO_COLOR": "1"}))
+
+    def test_a_pipe_gets_plain_lines(self):
+        done = run("demo", "digits-fedavg", "--data", f"digits={DIGITS}", "--set", "experiment.rounds=2", "--clients", 2)
+        self.assertEqual("", done.stderr)
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\r", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()
