@@ -43,7 +43,7 @@ std::size_t LinkCore::count_unauthenticated() const {
 
 // ---------------------------------------------------------------- from the sockets
 
-/// Strangers that say nothing must not keep out who does: the host with most of them loses the one that has had longest,
+/// Strangers that say nothing must not keep out who does: the host with most of them loses the one it has had longest,
 /// so a flood from one host costs nobody else a connection, and an honest handshake is over long before its turn.
 void LinkCore::make_room(Instant now) {
     const auto host = [](const Peer& peer) { return peer.address.substr(0, peer.address.rfind(':')); };
