@@ -1,4 +1,6 @@
 // `causeway join`: a node in the foreground, until SIGINT or SIGTERM.
+#include <unistd.h>
+
 #include <iostream>
 
 #include <fmt/format.h>
@@ -7,6 +9,7 @@
 #include "cli/experiment_file.h"
 #include "cli/stop_signal.h"
 #include "client/node.h"
+#include "common/reader.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -33,6 +36,9 @@ Status serve(const JoinOptions& given, Output output) {
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
     const auto say = [output](std::string_view line) {
+        if (!takes_a_line(STDOUT_FILENO)) {
+            return;  // said from the node's loop, which must not wait for a reader
+        }
         output.line(line);
         output.object(Json::object().set("event", "node").set("text", line));
     };

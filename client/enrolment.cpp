@@ -43,8 +43,13 @@ Result<std::vector<Address>> read_addresses(const fs::path& state) {
     TRY_ASSIGN(const auto text, read_file(state / "coordinators", largest_addresses));
     std::vector<Address> addresses;
     for (const auto& line : split_text(trim(as_text(text)), '\n')) {
-        TRY_ASSIGN(auto address, parse_address(trim(line)));
-        addresses.push_back(std::move(address));
+        auto address = parse_address(trim(line));
+        if (!address || address->host == "*") {
+            return fail(ErrorKind::corrupt, "bad_address",
+                        (state / "coordinators").string() +
+                            " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
+        }
+        addresses.push_back(*std::move(address));
     }
     return addresses;
 }

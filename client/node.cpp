@@ -246,6 +246,9 @@ void Node::Parts::on(const CacheChecked& event) {
 
 void Node::Parts::on(const Fetched& event) {
     if (!event.file) {
+        if (event.file.error().code == "disk_full") {
+            files->make_room();
+        }
         return step(ModelFetched{event.job.model, event.file.error()});
     }
     files->adopt_model(event.job.model, *event.file, [q = queue, model = event.job.model](const Status& adopted) {

@@ -81,6 +81,7 @@ Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
     TRY_ASSIGN(auto recovered, opened.load());
     StoreThreadOptions options;
     options.stored = [q = queue](std::uint64_t step) { q->push(StepStored{step}); };
+    options.stuck = [q = queue](Error why) { q->push(StoreStuck{std::move(why)}); };
     options.broken = [q = queue](Error why) { q->push(StopLoop{std::move(why)}); };
     options.committed = [this](std::set<Digest> named) { jobs->keep_only(std::move(named)); };
     store = std::make_unique<StoreThread>(std::move(opened), std::move(options));

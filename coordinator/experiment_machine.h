@@ -101,7 +101,9 @@ private:
     void wait_for_members(Turn turn);
     void look_for_members(Turn turn);
     void run_job(Job job, CoordinatorEffects& effects);
-    void job_done(CoordinatorEffects& effects);
+    void job_done();
+    void pause(const std::string& reason);
+    void go_on();
     [[nodiscard]] std::vector<std::string> eligible(const Turn& turn) const;
     [[nodiscard]] bool enough(std::size_t eligible) const;
     /// Sorted; empty when too few are there.

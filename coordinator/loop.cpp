@@ -156,6 +156,7 @@ void Loop::cancel(const CancelAbsorb& job) {
 }
 
 void Loop::on(const StepStored& event) {
+    stuck_.reset();
     effects_.stored(event.step);
     release();
 }
@@ -189,6 +190,9 @@ void Loop::on_peer(const PeerMessage& event) {
     if (session == sessions_.end()) {
         return;
     }
+    if (stuck_ && answer_stuck(event.connection, session->second, event.message)) {
+        return;
+    }
     const auto& identity = session->second.peer.identity;
     if (const auto* hello = std::get_if<Hello>(&event.message); hello && !session->second.greeted) {
         session->second.greeted = true;
@@ -201,6 +205,20 @@ void Loop::on_peer(const PeerMessage& event) {
         return on_request(event.connection, session->second, *request);
     }
     step(MessageReceived{event.connection, event.message});
+}
+
+/// Nothing that rests on what is not stored may be said, so an operator hears at once why. Nodes wait: they try again.
+bool Loop::answer_stuck(ConnectionId connection, const Session& session, const Message& message) {
+    if (session.peer.identity.role != Role::operator_) {
+        return false;
+    }
+    const ErrorNotice why{stuck_->kind, stuck_->code, "the coordinator cannot store its state: " + stuck_->message};
+    if (const auto* request = std::get_if<Request>(&message)) {
+        partners_.link.send(connection, Reply{.id = request->id, .error = why});
+    } else {
+        partners_.link.send(connection, why);
+    }
+    return true;
 }
 
 void Loop::on_peer(const PeerClosed& event) {

@@ -23,6 +23,9 @@ namespace causeway {
 struct StepStored {
     std::uint64_t step = 0;
 };
+struct StoreStuck {  // until the next StepStored
+    Error why;
+};
 struct UpdateFetched {
     AbsorbUpdate job;
     Result<std::filesystem::path> file;
@@ -34,7 +37,7 @@ struct SendLater {  // an answer that another thread has worked out
 struct StopLoop {
     std::optional<Error> why;
 };
-using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -72,6 +75,7 @@ private:
     void on(const LinkEvent& event);
     void on(const CoordinatorEvent& event) { step(event); }
     void on(const StepStored& event);
+    void on(const StoreStuck& event) { stuck_ = event.why; }
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
     void on(const StopLoop&) {}
@@ -81,6 +85,7 @@ private:
     void on_peer(const PeerSilent& event);
     void on_peer(const PeerHeard& event);
     void on_peer(const PeerSent&) {}
+    bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
     void on_join(ConnectionId connection, const JoinRequest& request);
     void answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body);
@@ -92,6 +97,7 @@ private:
     std::map<ConnectionId, Session> sessions_;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
+    std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};
     Instant wake_at_ = never;
 };

@@ -43,9 +43,33 @@ std::size_t LinkCore::count_unauthenticated() const {
 
 // ---------------------------------------------------------------- from the sockets
 
+/// Strangers that say nothing must not keep out who does: the host with most of them loses the one it has had longest,
+/// so a flood from one host costs nobody else a connection, and an honest handshake is over long before its turn.
+void LinkCore::make_room(Instant now) {
+    const auto host = [](const Peer& peer) { return peer.address.substr(0, peer.address.rfind(':')); };
+    std::map<std::string, std::pair<std::size_t, const Peer*>> strangers;  // by host: how many, and the first
+    for (const auto& [id, peer] : peers_) {
+        if (peer.accepted && !peer.announced) {
+            auto& [count, first] = strangers[host(peer)];
+            ++count;
+            first = first && first->deadline <= peer.deadline ? first : &peer;
+        }
+    }
+    const auto most = std::ranges::max_element(
+        strangers, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    if (most != strangers.end()) {
+        now_ = now;
+        log_debug("link", "making room: " + most->second.second->address + " has not said who it is");
+        end(most->second.second->id);
+    }
+}
+
 // Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
+    if (accepting_ && count_unauthenticated() >= limits_.unauthenticated) {
+        make_room(now);
+    }
     if (!accepting_ || peers_.size() >= limits_.connections || count_unauthenticated() >= limits_.unauthenticated) {
         log_warn("link", "refused " + address + ": too many connections");
         return false;
@@ -164,7 +188,7 @@ void LinkCore::close_all(const Error& why) {
 void LinkCore::set_pace(ConnectionId connection, Pace pace) {
     if (auto* peer = find(connection)) {
         peer->pace = pace;
-        peer->liveness.set_pace(pace);
+        peer->liveness.set_pace(pace, now_);
         peer->next_heartbeat = std::min(peer->next_heartbeat, now_ + heartbeat_interval(pace));
     }
 }

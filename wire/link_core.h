@@ -80,9 +80,9 @@ private:
         std::uint64_t session = 0;  // dialled bulk: presented by Attach
         std::optional<SecureChannel> channel;
         std::deque<Message> outbox;
-        std::deque<Bytes> frames;  // sealed: the one that did not fit, or a handshake's
+        std::deque<Bytes> frames;           // sealed: the one that did not fit, or a handshake's
         std::uint32_t sealed_messages = 0;  // in the frames that wait
-        std::deque<Message> held;  // contending: what came with the Hello
+        std::deque<Message> held;           // contending: what came with the Hello
         Liveness liveness;
         Pace pace = Pace::idle;
         Instant deadline = never;  // of the handshake, the contention, the enrolment or the close
@@ -93,7 +93,7 @@ private:
         bool counted = false;   // its bytes are part of the traffic
         Error notice;           // the peer's last word, and when: if the connection ends now, it is the reason
         Instant notice_at = never;
-        Error why;              // closing
+        Error why;  // closing
         Traffic traffic;
 
         explicit Peer(Instant now) : liveness(now) {}
@@ -102,6 +102,7 @@ private:
     Peer* find(ConnectionId connection);
     Peer& control_of(Peer& peer);
     std::size_t count_unauthenticated() const;
+    void make_room(Instant now);
     Peer* live_control(const Identity& identity, ConnectionId except);
 
     void opened(Peer& peer, Instant now);

@@ -91,7 +91,7 @@ void LinkCore::admit(Peer& peer, Instant now) {
         peer.deadline = never;  // an enrolment keeps its own
     }
     peer.liveness = Liveness(now);
-    peer.liveness.set_pace(peer.pace);
+    peer.liveness.set_pace(peer.pace, now);
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
                                     peer.kind == ConnectionKind::bulk ? peer.control : 0});

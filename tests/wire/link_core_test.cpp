@@ -125,6 +125,22 @@ TEST_CASE("a node under a lease that falls silent is suspected within 2 s, and h
     CHECK(stage.server.take<PeerHeard>().size() == 1);
 }
 
+TEST_CASE("a node that falls silent in the first moments of its lease is suspected as soon", "[wire][liveness]") {
+    for (int wait = 0; wait < 10; ++wait) {  // wherever between two idle beats the lease begins
+        Stage stage;
+        auto& node = stage.join(1, "site-a");
+        stage.run(seconds(20) + milliseconds(200 * wait));
+        stage.server.core.set_pace(1, Pace::leased);
+        node.core.set_pace(1, Pace::leased);
+        stage.run(milliseconds(100));
+        stage.frozen.insert(1);
+        stage.run(milliseconds(1700));
+        CHECK(stage.server.take<PeerSilent>().empty());
+        stage.run(milliseconds(700));
+        CHECK(stage.server.take<PeerSilent>().size() == 1);
+    }
+}
+
 TEST_CASE("idle nodes are not suspected between their beats, and a dead one is closed", "[wire][liveness]") {
     Stage stage;
     stage.join(1, "site-a");
@@ -156,7 +172,7 @@ TEST_CASE("time in which we ourselves stood still is not held against the peers"
 
 TEST_CASE("the bound follows the gaps of a worse link", "[wire][liveness]") {
     Liveness liveness(Instant{});
-    liveness.set_pace(Pace::leased);
+    liveness.set_pace(Pace::leased, Instant{});
     Instant now{};
     for (int i = 0; i < 20; ++i) {
         now += milliseconds(500);
@@ -227,6 +243,22 @@ TEST_CASE("a stranger that does not get to its first message goes after 10 s", "
     CHECK(stage.server.network.expelled.contains(1));
     CHECK(stage.server.take<PeerOpened>().empty());
     CHECK(stage.server.take<PeerClosed>().empty());
+}
+
+TEST_CASE("strangers that say nothing keep nobody out: the oldest of the busiest host makes room",
+          "[wire][admission]") {
+    Stage stage;
+    REQUIRE(stage.server.core.accept(1, "198.51.100.7:1", stage.now));  // another host, before all others
+    for (ConnectionId id = 2; id < 1000; ++id) {
+        stage.now += milliseconds(1);
+        REQUIRE(stage.server.core.accept(id, "192.0.2.1:" + std::to_string(id), stage.now));
+    }
+    CHECK_FALSE(stage.server.network.expelled.contains(1));
+    CHECK(stage.server.network.expelled.contains(2));
+    CHECK_FALSE(stage.server.network.expelled.contains(999));
+    CHECK(stage.server.network.expelled.size() == 999 - LinkLimits{}.unauthenticated);
+    stage.join(1000, "site-a");
+    CHECK(stage.server.take<PeerOpened>().size() == 1);
 }
 
 TEST_CASE("the first message must be hello or attach", "[wire][admission]") {
