@@ -1,4 +1,4 @@
-// `token new` and `node list`: who belongs to the federation.
+// `token new`, `node list` and `node revoke`: who belongs to the federation.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -41,9 +41,22 @@ int run_token_new(const TokenOptions& options, Output output) {
     output.object(*reply);
     output.line((*reply)["token"].text());
     if (at_terminal()) {
-        output.line(fmt::format("next, on {}'s machine, before {}:\n  causeway join TOKEN --state DIR --data NAME=PATH",
-                                options.name, options.expires + " have passed"));
+        output.line(fmt::format("next, on {}'s machine, before {} have passed:\n  causeway join TOKEN --state DIR{}",
+                                options.name, options.expires, options.role == "operator" ? "" : " --data NAME=PATH"));
     }
+    return exit_done;
+}
+
+int run_node_revoke(const RevokeOptions& options, Output output) {
+    const auto reply = ask(options.state, "node.revoke", Json::object().set("name", options.name));
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    output.object(*reply);
+    output.line(
+        fmt::format("{0} is revoked: its connections are closed and it is refused from now on; to let it come "
+                    "back: token new --name {0}",
+                    options.name));
     return exit_done;
 }
 
