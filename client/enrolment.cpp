@@ -1,6 +1,6 @@
 // The first start with a token, and every later one without: STATE/node/ has the credentials, STATE/coordinators the
-// addresses; an operator's are STATE/operator/ and STATE/operator/address. The key is written before it is used, so that
-// a repeated enrolment asks with the same key, and the certificate last: where it is, the enrolment is whole.
+// addresses; an operator's are STATE/operator/ and STATE/operator/address. The key is written before it is used, so
+// that a repeated enrolment asks with the same key, and the certificate last: where it is, the enrolment is whole.
 #include "client/node.h"
 
 #include <fmt/format.h>

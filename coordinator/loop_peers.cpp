@@ -52,13 +52,13 @@ void Loop::on_peer(const PeerMessage& event) {
     if (session == sessions_.end()) {
         return;
     }
+    // The link looked when the session began; what was under way since a revocation is not acted on either.
+    if (partners_.admission.is_revoked(session->second.peer.fingerprint)) {
+        return partners_.link.close(event.connection, revoked_error());
+    }
     const auto& identity = session->second.peer.identity;
     if (const auto* hello = std::get_if<Hello>(&event.message); hello && !session->second.greeted) {
         session->second.greeted = true;
-        // The link looked before the revocation, perhaps: nothing is acted on before this.
-        if (partners_.admission.is_revoked(session->second.peer.fingerprint)) {
-            return partners_.link.close(event.connection, revoked_error());
-        }
         log_line(
             level_of(identity), "coordinator",
             fmt::format("{} {} connected from {}", to_string(identity.role), identity.node, session->second.address));
