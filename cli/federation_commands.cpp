@@ -52,7 +52,7 @@ int run_node_revoke(const RevokeOptions& options, Output output) {
     if (!reply) {
         return output.error(reply.error());
     }
-    output.object(*reply);
+    output.object("revoked", *reply);
     output.line(
         fmt::format("{0} is revoked: its connections are closed and it is refused from now on; to let it come "
                     "back: token new --name {0}",

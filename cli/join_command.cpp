@@ -30,11 +30,10 @@ Result<std::string> read_token(const std::string& given) {
 }
 
 void say_what_an_operator_can_do(const node::Enrolment& enrolment, const std::string& state, Output output) {
-    output.object(Json::object()
-                      .set("event", "enrolled")
-                      .set("name", enrolment.name)
-                      .set("role", to_string(enrolment.role))
-                      .set("federation", enrolment.federation));
+    output.object("enrolled", Json::object()
+                                  .set("name", enrolment.name)
+                                  .set("role", to_string(enrolment.role))
+                                  .set("federation", enrolment.federation));
     output.line(fmt::format("{} is an operator of federation {}\nnext: {} node list --state {}", enrolment.name,
                             enrolment.federation, shell_quoted(own_path().string()), shell_quoted(state)));
 }

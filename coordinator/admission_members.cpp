@@ -69,7 +69,7 @@ Result<Json> revoke_now(Store& store, Revocations& revocations, const std::strin
     TRY(enrolment.revoke(name, now_s, by));
     TRY_ASSIGN(auto revoked, enrolment.revoked());
     revocations.publish(std::move(revoked));
-    return Json::object().set("event", "revoked").set("node", name).set("state", "revoked");
+    return Json::object().set("node", name).set("state", "revoked");
 }
 
 }  // namespace
