@@ -139,7 +139,7 @@ int run_audit_verify(const AuditOptions& options, Output output) {
     if (!chain) {
         return output.error(chain.error());
     }
-    output.object(Json::object().set("event", "verified").set("lines", chain->length).set("head", chain->head.hex()));
+    output.object("verified", Json::object().set("lines", chain->length).set("head", chain->head.hex()));
     output.line(
         fmt::format("the audit log is whole: {} lines, head {}\nnote the head somewhere else: with --head HEAD "
                     "a later check shows whether the log was cut or written anew",
