@@ -67,11 +67,8 @@ void print(const std::deque<Line>& lines, Output output) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& line : lines) {
         const auto entry = parsed(line);
-        output.object(Json::object()
-                          .set("event", "audit")
-                          .set("sequence", line.sequence)
-                          .set("hash", line.hash)
-                          .set("entry", entry));
+        output.object("audit",
+                      Json::object().set("sequence", line.sequence).set("hash", line.hash).set("entry", entry));
         rows.push_back({std::to_string(line.sequence), utc_text(entry["at"].integer()), entry["event"].text(),
                         details_text(entry)});
     }
