@@ -1,4 +1,6 @@
 // `token new`, `node list` and `node revoke`: who belongs to the federation.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -70,10 +72,11 @@ int run_node_list(const NodeListOptions& options, Output output) {
         output.object("node", node);
         rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(), datasets_text(node)});
     }
-    if (rows.empty()) {
+    if (std::ranges::all_of(rows, [](const auto& row) { return row[1] == "operator"; })) {
         output.line(fmt::format("no nodes yet; next: {} token new --name NAME --state {}",
                                 shell_quoted(own_path().string()), shell_quoted(options.state)));
-    } else {
+    }
+    if (!rows.empty()) {
         output.line(table({"node", "role", "state", "datasets"}, rows));
     }
     return exit_done;
