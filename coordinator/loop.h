@@ -34,10 +34,15 @@ struct SendLater {  // an answer that another thread has worked out
     ConnectionId connection = 0;
     Message message;
 };
+struct SessionRefused {  // by the link: its certificate is revoked
+    PeerIdentity peer;
+    std::string address;
+};
 struct StopLoop {
     std::optional<Error> why;
 };
-using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater,
+                               SessionRefused, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -78,6 +83,7 @@ private:
     void on(const StoreStuck& event) { stuck_ = event.why; }
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
+    void on(const SessionRefused& event) { partners_.admission.note_refusal(event.peer, event.address); }
     void on(const StopLoop&) {}
     void on_peer(const PeerOpened& event);
     void on_peer(const PeerMessage& event);
@@ -87,6 +93,8 @@ private:
     void on_peer(const PeerSent&) {}
     bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
+    void revoke(const Json& body, const std::string& by, const Admission::Answer& done);
+    [[nodiscard]] std::set<std::string> connected() const;
     void on_join(ConnectionId connection, const JoinRequest& request);
     void answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body);
 

@@ -87,6 +87,16 @@ void Round::lost(Instant now, const std::string& node, bool session_gone, Coordi
     }
 }
 
+void Round::expel(const std::string& node, const std::string& code, const std::string& message,
+                  CoordinatorEffects& effects) {
+    if (auto* place = find(node); place != nullptr && !place->lease.over()) {
+        place->session = 0;
+        place->offer.reset();
+        place->retry_at = never;
+        drop(node, *place, code, message, effects);
+    }
+}
+
 void Round::on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {

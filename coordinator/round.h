@@ -45,6 +45,9 @@ public:
                CoordinatorEffects& effects);
     /// Its session is silent or gone.
     void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects);
+    /// Drops the member whatever its lease says. What is in the sum already counts: it was said by a member.
+    void expel(const std::string& node, const std::string& code, const std::string& message,
+               CoordinatorEffects& effects);
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects);
     void on_progress(const std::string& node, const Progress& progress);
     void on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects);

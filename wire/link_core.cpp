@@ -23,8 +23,12 @@ std::size_t wire_size(std::size_t frame) {
 }  // namespace
 
 LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-                   LinkPort& port)
-    : limits_(limits), accepting_(std::move(accepting)), connecting_(std::move(connecting)), port_(port) {}
+                   LinkPort& port, AdmitPeer admit)
+    : limits_(limits),
+      accepting_(std::move(accepting)),
+      connecting_(std::move(connecting)),
+      port_(port),
+      admit_(std::move(admit)) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
     const auto found = peers_.find(connection);
@@ -172,7 +176,19 @@ void LinkCore::send(ConnectionId connection, Message message) {
 
 void LinkCore::close(ConnectionId connection, Error why) {
     if (auto* peer = find(connection); peer && peer->phase != Phase::closing) {
+        // Who is refused gets nothing more: its transfers do not outlive the farewell.
+        if (why.kind == ErrorKind::refused && peer->kind == ConnectionKind::control) {
+            close_bulk_of(connection, why);
+        }
         begin_close(*peer, std::move(why), now_);
+    }
+}
+
+void LinkCore::close_bulk_of(ConnectionId control, const Error& why) {
+    for (auto& [id, other] : peers_) {
+        if (other.kind == ConnectionKind::bulk && other.control == control && other.phase != Phase::closing) {
+            begin_close(other, why, now_);
+        }
     }
 }
 
@@ -310,11 +326,7 @@ void LinkCore::end(ConnectionId connection) {
         return;
     }
     settle_contentions(connection, false, now_);
-    for (auto& [id, other] : peers_) {
-        if (other.kind == ConnectionKind::bulk && other.control == connection && other.phase != Phase::closing) {
-            begin_close(other, {ErrorKind::disconnected, "session_ended", "its session has ended"}, now_);
-        }
-    }
+    close_bulk_of(connection, {ErrorKind::disconnected, "session_ended", "its session has ended"});
 }
 
 // ---------------------------------------------------------------- sealing

@@ -30,7 +30,7 @@ public:
 class LinkCore {
 public:
     LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-             LinkPort& port);
+             LinkPort& port, AdmitPeer admit = {});
 
     // ---- from the sockets
     /// A stranger has connected. False when there is no room: expel it.
@@ -116,6 +116,7 @@ private:
     void heard(Peer& peer, Instant now);
 
     void settle_contentions(ConnectionId control, bool alive, Instant now);
+    void close_bulk_of(ConnectionId control, const Error& why);
     void tick_open(Peer& peer, Instant now);
     void queue_heartbeat(Peer& peer, bool asks);
     void begin_close(Peer& peer, Error why, Instant now);
@@ -130,6 +131,7 @@ private:
     const std::optional<ChannelContext> accepting_;
     const std::optional<ChannelContext> connecting_;
     LinkPort& port_;
+    const AdmitPeer admit_;
     std::map<ConnectionId, Peer> peers_;
     std::set<ConnectionId> unsent_;  // with something to seal or send
     std::vector<LinkEvent> events_;

@@ -63,6 +63,11 @@ void LinkCore::opened(Peer& peer, Instant now) {
         traffic_.sent += peer.traffic.sent;
     }
     if (peer.accepted && peer.channel->protocol() == ChannelProtocol::session) {
+        // Control and bulk alike, before anything it says is looked at.
+        if (const auto allowed = admit_ ? admit_(*identity, peer.address) : Status(); !allowed) {
+            begin_close(peer, allowed.error(), now);
+            return;
+        }
         peer.phase = Phase::greeting;
         return;
     }

@@ -204,7 +204,8 @@ TEST_CASE("only an operator may command, and a client that tries is told so", "[
     const RunningDaemon daemon(temporary.path / "coordinator");
     TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
     TestPeer client(enrol(new_token(operator_peer, "site")), daemon.address(), {});
-    for (const auto* verb : {"token.new", "experiment.list", "experiment.submit", "node.list", "model.where"}) {
+    for (const auto* verb : {"token.new", "experiment.list", "experiment.submit", "node.list", "node.revoke",
+                             "audit.show", "model.where"}) {
         INFO(verb);
         client.send(Request{.id = 1, .verb = verb, .body = "{}"});
         const auto reply = client.next<Reply>();

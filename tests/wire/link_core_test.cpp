@@ -31,8 +31,9 @@ struct Node {
     LinkCore core;
     std::vector<LinkEvent> events;
 
-    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {})
-        : core(limits, std::move(accepting), std::move(connecting), network) {}
+    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {},
+         AdmitPeer admit = {})
+        : core(limits, std::move(accepting), std::move(connecting), network, std::move(admit)) {}
     template <class T>
     std::vector<T> take() {
         for (auto& event : core.take_events()) {
@@ -52,7 +53,12 @@ struct Node {
 
 struct Stage {
     Federation federation;
-    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt};
+    std::set<std::string> revoked;  // names
+    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt, {},
+                [this](const PeerIdentity& peer, const std::string&) {
+                    return revoked.contains(peer.identity.node) ? Status(fail(ErrorKind::refused, "revoked", "revoked"))
+                                                                : Status();
+                }};
     std::map<ConnectionId, std::unique_ptr<Node>> clients;  // each with one connection of the same number
     std::set<ConnectionId> frozen;                          // neither hears nor speaks
     Instant now{};
@@ -307,6 +313,38 @@ TEST_CASE("heartbeats go before what waits", "[wire][limits]") {
     stage.pass_frames();
     CHECK(node.take<PeerMessage>().size() == 100);
     CHECK(node.take<PeerSilent>().empty());
+}
+
+TEST_CASE("a revoked identity is refused with the reason before anything it says is looked at", "[wire][revocation]") {
+    Stage stage;
+    stage.revoked.insert("site-a");
+    auto& node = stage.dial(1, "site-a");
+    node.core.send(1, Hello{});
+    stage.run(milliseconds(500));
+    CHECK(stage.server.take<PeerOpened>().empty());
+    CHECK(stage.server.take<PeerMessage>().empty());
+    CHECK(stage.server.network.expelled.contains(1));
+    const auto closed = node.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "revoked");
+    stage.join(2, "site-b");
+    CHECK(stage.server.take<PeerOpened>().size() == 1);
+}
+
+TEST_CASE("a session that is refused takes its transfers along at once, not after the farewell", "[wire][revocation]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.dial(2, "site-a", ConnectionKind::bulk, 1);
+    stage.run(milliseconds(50));
+    REQUIRE(stage.server.take<PeerOpened>().size() == 2);
+    stage.frozen.insert(1);  // it does not even read the farewell
+    stage.server.core.close(1, {ErrorKind::refused, "revoked", "revoked"});
+    stage.server.core.send(2, Credit{1, 1});
+    stage.run(milliseconds(200));
+    CHECK(stage.server.network.expelled.contains(2));
+    for (const auto& message : stage.clients[2]->take<PeerMessage>()) {
+        CHECK_FALSE(std::holds_alternative<Credit>(message.message));
+    }
 }
 
 }  // namespace
