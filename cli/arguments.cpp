@@ -115,6 +115,11 @@ void add_daemons(Parser& parser) {
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
     add_choice(app, "--device", join->device, {"auto", "cpu"}, "what it trains on");
     add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
+    app->add_option("--policy", join->policy, "what this node will do (default: policy.toml in its state folder)")
+        ->type_name("FILE");
+    app->add_option("--allow", join->allow, "split: permit split learning, which sends activations of the data away")
+        ->check(CLI::IsMember({"split"}));
+    app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
     add_data(app, join->data);
 }
 

@@ -47,6 +47,9 @@ struct JoinOptions {
     std::vector<std::string> data;
     std::string device = "auto";
     std::uint32_t threads = 1;
+    std::string policy;              // empty: STATE/policy.toml, where there is one
+    std::vector<std::string> allow;  // "split"
+    bool share_labels = false;
 };
 int run_join(const JoinOptions& options, Output output);
 

@@ -28,8 +28,30 @@ Result<std::string> read_token(const std::string& given) {
     return token;
 }
 
+Result<node::Policy> read_policy(const JoinOptions& given) {
+    TRY_ASSIGN(auto policy, node::load_policy(given.state, given.policy));
+    if (!given.allow.empty()) {
+        policy.allow("allow_split", "--allow split");
+    }
+    if (given.share_labels) {
+        policy.allow("share_labels", "--share-labels");
+    }
+    return policy;
+}
+
+/// What is in force, before anything is asked of the node.
+void print_policy(const node::Policy& policy, Output output) {
+    output.object(node::to_json(policy));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& line : node::describe(policy)) {
+        rows.push_back({line.key, line.value, line.where});
+    }
+    output.line(table({"policy", "value", "from"}, rows));
+}
+
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] {});
+    TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
     const auto say = [output](std::string_view line) {
@@ -39,8 +61,10 @@ Status serve(const JoinOptions& given, Output output) {
     TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say));
     say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
                     enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
+    print_policy(policy, output);
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);
+    options.policy = std::move(policy);
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
     signal.set([&] { node->stop(); });

@@ -133,7 +133,10 @@ Status Node::Parts::start() {
     TRY_ASSIGN(session_options.datasets, declare(options.datasets));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.jitter_seed = node_key(enrolment.name);
-    session_options.policy = [](const Assign& assign) -> std::optional<Objection> {
+    session_options.policy = [this](const Assign& assign) -> std::optional<Objection> {
+        if (auto objection = judge(options.policy, assign, options.local_now())) {
+            return objection;
+        }
         const auto status = check_assignment(assign);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
