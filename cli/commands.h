@@ -30,6 +30,7 @@ struct CoordinatorOptions {
     std::vector<std::string> data;
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::string http;  // empty: none
 };
 int run_coordinator(const CoordinatorOptions& options, Output output);
 
@@ -119,6 +120,13 @@ struct SimulateOptions {
     std::string out;
 };
 int run_simulate(const SimulateOptions& options, Output output);
+
+struct DoctorOptions {
+    std::string state;  // empty: the machine only
+    std::string listen = "[::]:7400";
+    std::string device = "auto";
+};
+int run_doctor(const DoctorOptions& options, Output output);
 
 struct BenchOptions {
     std::string name;  // empty: all

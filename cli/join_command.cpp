@@ -1,16 +1,22 @@
 // `causeway join`: a node in the foreground, until SIGINT or SIGTERM.
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
+#include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "client/node.h"
 #include "common/text.h"
 
 namespace causeway::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t longest_token = 16 * 1024;
 
@@ -50,7 +56,9 @@ void print_policy(const node::Policy& policy, Output output) {
 }
 
 Status serve(const JoinOptions& given, Output output) {
-    StopSignal signal([] {});
+    StopSignal signal([] { std::_Exit(exit_done); });
+    TRY(follow_settings(fs::path(given.state) / "node.toml", signal));
+    ServiceManager manager;
     TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
@@ -62,14 +70,18 @@ Status serve(const JoinOptions& given, Output output) {
     say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
                     enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
     print_policy(policy, output);
+    const auto status = fmt::format("{} of federation {}", enrolment.name, enrolment.federation);
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);
+    options.alive = [&manager](Instant now) { manager.alive(now); };
     options.policy = std::move(policy);
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
     signal.set([&] { node->stop(); });
+    manager.ready(status);
     auto ended = node->run();
-    signal.set([] {});
+    signal.set([] { std::_Exit(exit_done); });  // the node is about to go
+    manager.stopping();
     return ended;
 }
 

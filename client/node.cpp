@@ -173,6 +173,9 @@ Status Node::Parts::run() {
             std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue->pop_for(patience);
         now = real_now();
+        if (options.alive) {
+            options.alive(now);
+        }
         if (event && std::holds_alternative<StopLoop>(*event)) {
             return {};
         }

@@ -28,6 +28,7 @@ struct NodeOptions {
     std::int32_t threads = 1;                     // of the trainer
     std::function<void(const std::string&)> say;  // a line for the person at the node
     Policy policy;                                // what it will do, and what not
+    std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
     std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };
 };
 

@@ -14,6 +14,7 @@
 #include "coordinator/admission.h"
 #include "coordinator/job_runner.h"
 #include "coordinator/machine.h"
+#include "coordinator/metrics.h"
 #include "coordinator/store_thread.h"
 #include "wire/transfer_engine.h"
 
@@ -31,10 +32,15 @@ struct SendLater {  // an answer that another thread has worked out
     ConnectionId connection = 0;
     Message message;
 };
+/// --http asks what to show; the answer goes into the queue that the asker waits on.
+struct ScrapeMetrics {
+    std::shared_ptr<BoundedQueue<CoordinatorMetrics>> answer;
+};
 struct StopLoop {
     std::optional<Error> why;
 };
-using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, StopLoop>;
+using LoopEvent =
+    std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, ScrapeMetrics, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -45,6 +51,7 @@ struct LoopPartners {
     JobRunner& jobs;
     Admission& admission;
     std::filesystem::path spool;
+    std::function<void(Instant)> alive;  // called on each turn, at least once a second
 };
 
 class Loop {
@@ -74,6 +81,7 @@ private:
     void on(const StepStored& event);
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
+    void on(const ScrapeMetrics& event);
     void on(const StopLoop&) {}
     void on_peer(const PeerOpened& event);
     void on_peer(const PeerMessage& event);
