@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "common/log.h"
 #include "common/text.h"
 
@@ -106,6 +107,8 @@ void add_daemons(Parser& parser) {
         ->capture_default_str();
     add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
     add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
+    app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
+        ->type_name("ADDR");
     add_data(app, coordinator->data);
 
     auto join = std::make_shared<JoinOptions>();
@@ -115,6 +118,12 @@ void add_daemons(Parser& parser) {
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
     add_choice(app, "--device", join->device, {"auto", "cpu"}, "what it trains on");
     add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
+    app->add_option("--policy", join->policy, "what this node will do (default: policy.toml in its state folder)")
+        ->type_name("FILE");
+    app->add_option("--allow", join->allow, "permit what sends activations of the data away: split")
+        ->check(CLI::IsMember({"split"}).description(""))
+        ->type_name("WORD");
+    app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
     add_data(app, join->data);
 }
 
@@ -310,6 +319,63 @@ std::string usage_message(const Named& named, const std::string& wrong) {
     return message + "\nnext: " + named.words + " --help";
 }
 
+/// What may follow an option, by the name of its type: DIR, FILE, or WORD, whose description ends with the words.
+OptionNode node_of(const CLI::Option& option) {
+    OptionNode node{"--" + option.get_lnames().front(), option.get_description()};
+    const auto type = option.get_type_name();
+    const auto words = node.about.rfind(": ");
+    if (option.get_items_expected_max() == 0) {
+        return node;
+    }
+    if (type == "WORD" && words != std::string::npos) {
+        node.value = ValueKind::choice;
+        for (const auto& word : split_text(node.about.substr(words + 2), ',')) {
+            node.choices.emplace_back(trim(word));
+        }
+    } else {
+        node.value = type == "DIR" ? ValueKind::folder : type == "FILE" ? ValueKind::file : ValueKind::any;
+    }
+    return node;
+}
+
+CommandNode tree_of(const CLI::App& app) {
+    CommandNode node{app.get_name(), app.get_description()};
+    for (const auto* option : app.get_options()) {
+        if (!option->get_lnames().empty()) {
+            node.options.push_back(node_of(*option));
+        }
+    }
+    for (const auto* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+        node.commands.push_back(tree_of(*below));
+    }
+    return node;
+}
+
+void add_service(Parser& parser) {
+    auto doctor = std::make_shared<DoctorOptions>();
+    auto* app = command(parser, parser.app, "doctor",
+                        "check this machine and a state folder: what is wrong, why, and how to mend it",
+                        "causeway doctor --state ~/node", doctor, run_doctor);
+    app->add_option("--state", doctor->state, "a coordinator's or a node's state folder (default: the machine only)")
+        ->type_name("DIR");
+    app->add_option("--listen", doctor->listen, "where a coordinator is to listen")
+        ->capture_default_str()
+        ->type_name("ADDR");
+    add_choice(app, "--device", doctor->device, {"auto", "cpu"}, "what is to train here");
+
+    auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
+    for (const auto& [shell, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {
+        auto* added = completion.add_subcommand(shell, std::string("the script for ") + shell);
+        added->footer(std::string("Example:\n  causeway completion ") + shell + " > causeway." + shell);
+        added->callback([&parser, make = make] {
+            parser.chosen = [&parser, make](Output) {
+                Output{}.line(make(tree_of(parser.app)));
+                return static_cast<int>(exit_done);
+            };
+        });
+    }
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -327,6 +393,7 @@ int run(int argc, char** argv) {
     add_experiments(parser);
     add_data_commands(parser);
     add_tools(parser);
+    add_service(parser);
     try {
         parser.app.parse(argc, argv);
     } catch (const CLI::Success& asked) {

@@ -30,6 +30,7 @@ struct CoordinatorOptions {
     std::vector<std::string> data;
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::string http;  // empty: none
 };
 int run_coordinator(const CoordinatorOptions& options, Output output);
 
@@ -47,6 +48,9 @@ struct JoinOptions {
     std::vector<std::string> data;
     std::string device = "auto";
     std::uint32_t threads = 1;
+    std::string policy;              // empty: STATE/policy.toml, where there is one
+    std::vector<std::string> allow;  // "split"
+    bool share_labels = false;
 };
 int run_join(const JoinOptions& options, Output output);
 
@@ -130,6 +134,13 @@ struct SimulateOptions {
     std::string out;
 };
 int run_simulate(const SimulateOptions& options, Output output);
+
+struct DoctorOptions {
+    std::string state;  // empty: the machine only
+    std::string listen = "[::]:7400";
+    std::string device = "auto";
+};
+int run_doctor(const DoctorOptions& options, Output output);
 
 struct BenchOptions {
     std::string name;  // empty: all

@@ -134,7 +134,10 @@ Status Node::Parts::start() {
     TRY_ASSIGN(session_options.datasets, declare(options.datasets));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.jitter_seed = node_key(enrolment.name);
-    session_options.policy = [](const Assign& assign) -> std::optional<Objection> {
+    session_options.policy = [this](const Assign& assign) -> std::optional<Objection> {
+        if (auto objection = judge(options.policy, assign, options.local_now())) {
+            return objection;
+        }
         const auto status = check_assignment(assign);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
@@ -171,6 +174,9 @@ Status Node::Parts::run() {
             std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue->pop_for(patience);
         now = real_now();
+        if (options.alive) {
+            options.alive(now);
+        }
         if (event && std::holds_alternative<StopLoop>(*event)) {
             return {};
         }

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/policy.h"
 #include "common/file.h"
 #include "wire/address.h"
 #include "wire/token.h"
@@ -26,6 +27,9 @@ struct NodeOptions {
     std::string device = "auto";
     std::int32_t threads = 1;                     // of the trainer
     std::function<void(const std::string&)> say;  // a line for the person at the node
+    Policy policy;                                // what it will do, and what not
+    std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
+    std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };
 };
 
 /// Enrols with a token, or opens what an earlier enrolment left. The folder is locked while the result lives.

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "coordinator/http.h"
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
 #include "coordinator/state_files.h"
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
+constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
 /// Serves the snapshots to enrolled peers. The folder's paths are a pure function of the digest.
 BlobSource snapshot_source(const JobRunner& jobs) {
@@ -54,6 +56,7 @@ struct Daemon::Parts {
     std::unique_ptr<TransferEngine> transfers;
     std::unique_ptr<Loop> loop;
     std::thread forward;  // link events into the loop's queue
+    std::unique_ptr<HttpServer> http;
 
     explicit Parts(FolderLock held) : lock(std::move(held)), queue(std::make_shared<LoopQueue>(loop_queue_limit)) {
         link_queues = {std::make_shared<LinkEvents>(link_queue_limit), std::make_shared<LinkEvents>(link_queue_limit)};
@@ -62,6 +65,7 @@ struct Daemon::Parts {
     Parts& operator=(const Parts&) = delete;
     ~Parts() {
         queue->close();
+        http.reset();
         transfers.reset();
         store.reset();  // it tells the job runner of commits
         jobs.reset();   // it asks the link for its traffic
@@ -75,6 +79,7 @@ struct Daemon::Parts {
     Result<Recovered> open_store(const fs::path& state, const StateFiles& files);
     Status start_threads(const DaemonOptions& options, StateFiles& files);
     void start_loop(const DaemonOptions& options, Recovered recovered);
+    Status start_http(const Address& listen);
 };
 
 /// The first operator is enrolled like any other, so that it is listed, its name is taken and it can be revoked.
@@ -133,14 +138,24 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, Recovered recovered
     }
     CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
-    loop = std::make_unique<Loop>(Coordinator(std::move(machine), std::move(recovered)),
-                                  LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool"},
-                                  queue);
+    loop = std::make_unique<Loop>(
+        Coordinator(std::move(machine), std::move(recovered)),
+        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", options.alive}, queue);
     forward = std::thread([events = link_queues.control, q = queue] {
         while (auto event = events->pop()) {
             q->push(std::move(*event));
         }
     });
+}
+
+Status Daemon::Parts::start_http(const Address& listen) {
+    const auto scrape = [q = queue]() -> std::optional<CoordinatorMetrics> {
+        const auto answer = std::make_shared<BoundedQueue<CoordinatorMetrics>>(1);
+        LoopEvent event = ScrapeMetrics{answer};
+        return q->try_push(event) ? answer->pop_for(scrape_limit) : std::nullopt;
+    };
+    TRY_ASSIGN(http, HttpServer::start(listen, scrape));
+    return {};
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
@@ -151,6 +166,9 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));
     parts->start_loop(options, std::move(recovered));
+    if (options.http) {
+        TRY(parts->start_http(*options.http));
+    }
     return std::make_unique<Daemon>(std::move(parts));
 }
 
@@ -159,6 +177,9 @@ Daemon::~Daemon() = default;
 
 std::uint16_t Daemon::port() const {
     return parts_->link->port();
+}
+std::uint16_t Daemon::http_port() const {
+    return parts_->http ? parts_->http->port() : std::uint16_t{0};
 }
 const std::string& Daemon::federation() const {
     return parts_->admission->federation();

@@ -37,6 +37,9 @@ Status Loop::run() {
             std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue_->pop_for(patience);
         now_ = real_now();
+        if (partners_.alive) {
+            partners_.alive(now_);
+        }
         if (event) {
             if (const auto* stop = std::get_if<StopLoop>(&*event)) {
                 return stop->why ? Status(fail(*stop->why)) : Status();

@@ -14,6 +14,7 @@
 #include "coordinator/admission.h"
 #include "coordinator/job_runner.h"
 #include "coordinator/machine.h"
+#include "coordinator/metrics.h"
 #include "coordinator/store_thread.h"
 #include "wire/transfer_engine.h"
 
@@ -38,11 +39,15 @@ struct SessionRefused {  // by the link: its certificate is revoked
     PeerIdentity peer;
     std::string address;
 };
+/// --http asks what to show; the answer goes into the queue that the asker waits on.
+struct ScrapeMetrics {
+    std::shared_ptr<BoundedQueue<CoordinatorMetrics>> answer;
+};
 struct StopLoop {
     std::optional<Error> why;
 };
 using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater,
-                               SessionRefused, StopLoop>;
+                               SessionRefused, ScrapeMetrics, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -53,6 +58,7 @@ struct LoopPartners {
     JobRunner& jobs;
     Admission& admission;
     std::filesystem::path spool;
+    std::function<void(Instant)> alive;  // called on each turn, at least once a second
 };
 
 class Loop {
@@ -84,6 +90,7 @@ private:
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
     void on(const SessionRefused& event) { partners_.admission.note_refusal(event.peer, event.address); }
+    void on(const ScrapeMetrics& event);
     void on(const StopLoop&) {}
     void on_peer(const PeerOpened& event);
     void on_peer(const PeerMessage& event);

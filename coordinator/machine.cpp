@@ -43,7 +43,8 @@ void Coordinator::recover(const RecoveredExperiment& recovered) {
     const auto id = recovered.saved.experiment;
     last_experiment_ = std::max(last_experiment_, id);
     auto config = read_experiment_or_fail(recovered.saved.file, recovered.saved.name);
-    auto assignment = config ? assignment_of(*config) : Result<Assign>(fail(config.error()));
+    auto assignment =
+        config ? assignment_of(*config, recovered.saved.submitted_by) : Result<Assign>(fail(config.error()));
     if (!assignment) {
         unusable_[id] = "unreadable: " + assignment.error().message;
     } else if (!contiguous(recovered.rounds)) {
@@ -320,7 +321,7 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
 /// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.
 Result<Json> Coordinator::submit(const Member& member, const Json& body, CoordinatorEffects& effects) {
     TRY_ASSIGN(auto config, check_submission(body, members_));
-    TRY_ASSIGN(auto assignment, assignment_of(config));
+    TRY_ASSIGN(auto assignment, assignment_of(config, member.node));
     const auto queued = static_cast<std::size_t>(std::count_if(
         experiments_.begin(), experiments_.end(), [](const auto& entry) { return entry.second.queued(); }));
     if (queued >= limits::queued_experiments || experiments_.size() >= limits::experiments) {

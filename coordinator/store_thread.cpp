@@ -26,7 +26,10 @@ void StoreThread::execute(std::uint64_t step, std::vector<Persist> persists) {
 }
 
 void StoreThread::run(std::function<void(Store&)> task) {
-    thread_->post([this, task = std::move(task)] { task(store_); });
+    thread_->post([this, task = std::move(task)] {
+        task(store_);
+        flushes_ = store_.flushes();
+    });
 }
 
 void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& persists) {
@@ -44,6 +47,7 @@ void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& per
     if (!stored) {
         return options_.broken(stored.error());
     }
+    flushes_ = store_.flushes();
     options_.stored(step);
     if (has_commit(persists)) {
         if (auto named = store_.named_models()) {
