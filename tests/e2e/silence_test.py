@@ -1,0 +1,42 @@
+"""A node that stops in the middle of a round, without a word: suspected within 2 s, and what follows is the file's choice."""
+import time
+import unittest
+
+from federation import Federation, signal
+
+FEW = ["--set", "experiment.rounds=5000", "--set", "sync.min_clients=2", "--set", "sync.quorum=2"]
+
+
+class Silence(unittest.TestCase):
+    def setUp(self):
+        self.federation = Federation(clients=3)
+        self.addCleanup(self.federation.close)
+        self.federation.start_coordinator()
+        self.federation.join_clients(3)
+
+    def stop_node_in_round_3(self, *more):
+        self.watch = self.federation.watch(self.federation.submit(*FEW, *more))
+        self.addCleanup(self.watch.stop)
+        self.watch.event(lambda e: e.get("round") == 2)
+        self.federation.children["client-2"].signal(signal.SIGSTOP)
+        self.addCleanup(self.federation.children["client-2"].signal, signal.SIGCONT)
+        return time.monotonic()
+
+    def test_without_rejoin_the_others_go_on_within_3_s_and_it_may_come_back(self):
+        stopped = self.stop_node_in_round_3("--set", "sync.rejoin=0s")
+        self.watch.event(lambda e: e.get("clients") == 2)
+        self.assertLess(time.monotonic() - stopped, 3)
+        self.federation.children["client-2"].signal(signal.SIGCONT)
+        self.watch.event(lambda e: e.get("clients") == 3)
+
+    def test_with_rejoin_its_work_counts_when_it_wakes(self):
+        self.stop_node_in_round_3("--set", "sync.rejoin=60s")
+        with self.assertRaises(TimeoutError):  # the round waits for it
+            self.watch.event(lambda e: e.get("clients") == 2, deadline=4)
+        self.federation.children["client-2"].signal(signal.SIGCONT)
+        after = self.watch.event(lambda e: e.get("event") == "round", deadline=10)
+        self.assertEqual(3, after["clients"])
+
+
+if __name__ == "__main__":
+    unittest.main()
