@@ -65,7 +65,7 @@ void add_choice(CLI::App* app, const std::string& name, std::string& choice, con
 }
 
 void add_state(CLI::App* app, std::string& state, bool required) {
-    auto* option = app->add_option("--state", state, "the coordinator's state folder");
+    auto* option = app->add_option("--state", state, "a coordinator's or operator's state folder");
     option->envname("CAUSEWAY_STATE")->type_name("DIR");
     if (required) {
         option->required();
@@ -132,9 +132,31 @@ void add_federation(Parser& parser) {
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
-    app = command(parser, *nodes, "list", "every enrolled node, and whether it is connected",
+    app = command(parser, *nodes, "list", "every enrolled node and operator, and whether it is connected or revoked",
                   "causeway node list --state ~/federation", list, run_node_list);
     add_state(app, list->state, true);
+
+    auto revoke = std::make_shared<RevokeOptions>();
+    app = command(parser, *nodes, "revoke", "end an identity for good: close its connections, refuse later ones",
+                  "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
+    app->add_option("name", revoke->name, "the node's or operator's name")->required();
+    add_state(app, revoke->state, true);
+}
+
+void add_audit(Parser& parser) {
+    auto& parent = *group(parser.app, "audit", "the audit log: who joined, was revoked, asked for what");
+    auto show = std::make_shared<AuditOptions>();
+    auto* app = command(parser, parent, "show", "print its lines, oldest first",
+                        "causeway audit show --last 20 --state ~/federation", show, run_audit_show);
+    app->add_option("--last", show->last, "only so many of the newest lines (default: all)");
+    add_state(app, show->state, true);
+
+    auto verify = std::make_shared<AuditOptions>();
+    app = command(parser, parent, "verify", "check on this machine that every line follows from the one before",
+                  "causeway audit verify --head 5f1c... --state ~/federation", verify, run_audit_verify);
+    app->add_option("--head", verify->head, "a hash that was noted earlier: it must still be part of the log")
+        ->type_name("SHA256");
+    add_state(app, verify->state, true);
 }
 
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
@@ -301,6 +323,7 @@ int run(int argc, char** argv) {
     add_demo(parser);
     add_daemons(parser);
     add_federation(parser);
+    add_audit(parser);
     add_experiments(parser);
     add_data_commands(parser);
     add_tools(parser);

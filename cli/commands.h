@@ -55,6 +55,20 @@ struct NodeListOptions {
 };
 int run_node_list(const NodeListOptions& options, Output output);
 
+struct RevokeOptions {
+    std::string state;
+    std::string name;
+};
+int run_node_revoke(const RevokeOptions& options, Output output);
+
+struct AuditOptions {
+    std::string state;
+    std::uint64_t last = 0;  // show: only so many of the newest lines, 0: all
+    std::string head;        // verify: a hash noted earlier, which the log must still hold
+};
+int run_audit_show(const AuditOptions& options, Output output);
+int run_audit_verify(const AuditOptions& options, Output output);
+
 struct InitOptions {
     std::string file = "experiment.toml";
     std::string name = "my-experiment";

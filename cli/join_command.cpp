@@ -1,4 +1,7 @@
-// `causeway join`: a node in the foreground, until SIGINT or SIGTERM.
+// `causeway join`: a node in the foreground, until SIGINT or SIGTERM. With an operator's token it only enrols: what an
+// operator runs are commands.
+#include <unistd.h>
+
 #include <iostream>
 
 #include <fmt/format.h>
@@ -7,6 +10,7 @@
 #include "cli/experiment_file.h"
 #include "cli/stop_signal.h"
 #include "client/node.h"
+#include "common/reader.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -28,15 +32,31 @@ Result<std::string> read_token(const std::string& given) {
     return token;
 }
 
+void say_what_an_operator_can_do(const node::Enrolment& enrolment, const std::string& state, Output output) {
+    output.object("enrolled", Json::object()
+                                  .set("name", enrolment.name)
+                                  .set("role", to_string(enrolment.role))
+                                  .set("federation", enrolment.federation));
+    output.line(fmt::format("{} is an operator of federation {}\nnext: {} node list --state {}", enrolment.name,
+                            enrolment.federation, shell_quoted(own_path().string()), shell_quoted(state)));
+}
+
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] {});
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
     const auto say = [output](std::string_view line) {
+        if (!takes_a_line(STDOUT_FILENO)) {
+            return;  // said from the node's loop, which must not wait for a reader
+        }
         output.line(line);
         output.object(Json::object().set("event", "node").set("text", line));
     };
     TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say));
+    if (enrolment.role == Role::operator_) {
+        say_what_an_operator_can_do(enrolment, given.state, output);
+        return {};
+    }
     say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
                     enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};

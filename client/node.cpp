@@ -60,9 +60,10 @@ Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::
     return all;
 }
 
-/// Words of the coordinator after which trying again is useless.
-bool is_final(const Error& why) {
-    return why.kind == ErrorKind::refused || why.code == "identity_in_use";
+/// Words of the coordinator after which trying again is useless: any refusal of the first session, and later on the one
+/// that no waiting mends.
+bool is_final(const Error& why, bool welcomed) {
+    return welcomed ? why.code == "revoked" : why.kind == ErrorKind::refused || why.code == "identity_in_use";
 }
 
 }  // namespace
@@ -175,7 +176,7 @@ Status Node::Parts::run() {
         }
         if (const auto* happened = event ? std::get_if<LinkEvent>(&*event) : nullptr) {
             const auto* closed = std::get_if<PeerClosed>(happened);
-            if (closed && closed->connection == connection && !welcomed && is_final(closed->why)) {
+            if (closed && closed->connection == connection && is_final(closed->why, welcomed)) {
                 return fail(closed->why);
             }
         }
@@ -246,6 +247,9 @@ void Node::Parts::on(const CacheChecked& event) {
 
 void Node::Parts::on(const Fetched& event) {
     if (!event.file) {
+        if (event.file.error().code == "disk_full") {
+            files->make_room();
+        }
         return step(ModelFetched{event.job.model, event.file.error()});
     }
     files->adopt_model(event.job.model, *event.file, [q = queue, model = event.job.model](const Status& adopted) {

@@ -29,11 +29,15 @@ struct NodeOptions {
 };
 
 /// Enrols with a token, or opens what an earlier enrolment left. The folder is locked while the result lives.
+///
+/// An operator's token makes the layout that commands look for (STATE/operator, as in a coordinator's folder); there is
+/// nothing to run then.
 struct Enrolment {
     FolderLock lock;
     std::string name;
     std::string federation;
     std::vector<Address> coordinators;  // tried in turn
+    Role role = Role::client;
 
     /// errors   refused `state_in_use`, or the coordinator's refusal; invalid: the token; not_found `not_enrolled`: no
     ///          token, and none was used here; disconnected: no address of the token answers

@@ -1,12 +1,15 @@
 // spdlog to stderr. A log line is one write, so lines of several threads do not mix.
 #include "common/log.h"
 
+#include <unistd.h>
+
 #include <string>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "common/json.h"
+#include "common/reader.h"
 
 namespace causeway {
 namespace {
@@ -46,8 +49,8 @@ void start_log(LogLevel least, LogFormat chosen) {
 }
 
 void log_line(LogLevel level, std::string_view who, std::string_view text) {
-    if (!logger().should_log(level_of(level))) {
-        return;
+    if (!logger().should_log(level_of(level)) || !takes_a_line(STDERR_FILENO)) {
+        return;  // a line that would make its thread wait is lost: the link and the loop must go on
     }
     if (format == LogFormat::json) {
         logger().log(level_of(level), spdlog::string_view_t(as_json(level, who, text)));

@@ -46,6 +46,7 @@ struct Daemon::Parts {
     FolderLock lock;
     std::shared_ptr<LoopQueue> queue;
     LinkQueues link_queues;
+    std::shared_ptr<Revocations> revocations = std::make_shared<Revocations>();
     std::unique_ptr<Link> link;
     std::unique_ptr<StoreThread> store;
     std::unique_ptr<JobRunner> jobs;
@@ -71,16 +72,27 @@ struct Daemon::Parts {
         }
     }
 
-    Result<Recovered> open_store(const fs::path& state);
+    Result<Recovered> open_store(const fs::path& state, const StateFiles& files);
     Status start_threads(const DaemonOptions& options, StateFiles& files);
     void start_loop(const DaemonOptions& options, Recovered recovered);
 };
 
-Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
+/// The first operator is enrolled like any other, so that it is listed, its name is taken and it can be revoked.
+Status adopt_operator(Store& store, const Credentials& credentials) {
+    TRY_ASSIGN(const auto record, certificate_record(credentials.identity.node, credentials.identity.role,
+                                                     credentials.key.public_key, credentials.certificate));
+    return EnrolmentStore(store.database()).adopt(record);
+}
+
+Result<Recovered> Daemon::Parts::open_store(const fs::path& state, const StateFiles& files) {
     TRY_ASSIGN(auto opened, Store::open(state));
+    TRY(adopt_operator(opened, files.first_operator));
+    TRY_ASSIGN(auto revoked, EnrolmentStore(opened.database()).revoked());
+    revocations->publish(std::move(revoked));
     TRY_ASSIGN(auto recovered, opened.load());
     StoreThreadOptions options;
     options.stored = [q = queue](std::uint64_t step) { q->push(StepStored{step}); };
+    options.stuck = [q = queue](Error why) { q->push(StoreStuck{std::move(why)}); };
     options.broken = [q = queue](Error why) { q->push(StopLoop{std::move(why)}); };
     options.committed = [this](std::set<Digest> named) { jobs->keep_only(std::move(named)); };
     store = std::make_unique<StoreThread>(std::move(opened), std::move(options));
@@ -88,7 +100,16 @@ Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
 }
 
 Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& files) {
-    TRY_ASSIGN(link, Link::start({.credentials = files.coordinator, .listen = options.listen}, link_queues));
+    LinkOptions link_options{.credentials = files.coordinator, .listen = options.listen};
+    link_options.admit = [q = queue, known = revocations](const PeerIdentity& peer, const std::string& address) {
+        if (!known->contains(peer.fingerprint)) {
+            return Status();
+        }
+        LoopEvent refused(SessionRefused{peer, address});
+        (void)q->try_push(refused);  // a line of the audit log is not worth holding the link up
+        return Status(fail(revoked_error()));
+    };
+    TRY_ASSIGN(link, Link::start(std::move(link_options), link_queues));
     JobRunnerOptions job_options{.state = options.state, .datasets = options.datasets, .checkers = options.workers};
     job_options.answer = [q = queue](CoordinatorEvent event) { q->push(std::move(event)); };
     job_options.traffic = [this](std::uint64_t& up, std::uint64_t& down) {
@@ -98,7 +119,9 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     };
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
     TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
-    admission = std::make_unique<Admission>(AdmissionOptions{files.authority, std::move(addresses)}, *store);
+    AdmissionOptions desk{.authority = files.authority, .token_addresses = std::move(addresses)};
+    desk.revocations = revocations;
+    admission = std::make_unique<Admission>(std::move(desk), *store);
     clear_spool(options.state / "spool");
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
     return {};
@@ -124,7 +147,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     TRY(prepare_process_for_links(limits::sessions));
     TRY_ASSIGN(auto files, open_state(options.state, options.federation, wall_clock_unix_s()));
     auto parts = std::make_unique<Parts>(std::move(files.lock));
-    TRY_ASSIGN(auto recovered, parts->open_store(options.state));
+    TRY_ASSIGN(auto recovered, parts->open_store(options.state, files));
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));
     parts->start_loop(options, std::move(recovered));

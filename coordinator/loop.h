@@ -23,6 +23,9 @@ namespace causeway {
 struct StepStored {
     std::uint64_t step = 0;
 };
+struct StoreStuck {  // until the next StepStored
+    Error why;
+};
 struct UpdateFetched {
     AbsorbUpdate job;
     Result<std::filesystem::path> file;
@@ -31,10 +34,15 @@ struct SendLater {  // an answer that another thread has worked out
     ConnectionId connection = 0;
     Message message;
 };
+struct SessionRefused {  // by the link: its certificate is revoked
+    PeerIdentity peer;
+    std::string address;
+};
 struct StopLoop {
     std::optional<Error> why;
 };
-using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater,
+                               SessionRefused, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -72,8 +80,10 @@ private:
     void on(const LinkEvent& event);
     void on(const CoordinatorEvent& event) { step(event); }
     void on(const StepStored& event);
+    void on(const StoreStuck& event) { stuck_ = event.why; }
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
+    void on(const SessionRefused& event) { partners_.admission.note_refusal(event.peer, event.address); }
     void on(const StopLoop&) {}
     void on_peer(const PeerOpened& event);
     void on_peer(const PeerMessage& event);
@@ -81,7 +91,10 @@ private:
     void on_peer(const PeerSilent& event);
     void on_peer(const PeerHeard& event);
     void on_peer(const PeerSent&) {}
+    bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
+    void revoke(const Json& body, const std::string& by, const Admission::Answer& done);
+    [[nodiscard]] std::set<std::string> connected() const;
     void on_join(ConnectionId connection, const JoinRequest& request);
     void answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body);
 
@@ -92,6 +105,7 @@ private:
     std::map<ConnectionId, Session> sessions_;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
+    std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};
     Instant wake_at_ = never;
 };

@@ -207,6 +207,20 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
     }
 }
 
+/// At once, and without waiting for it to come back: nothing that its sessions say from here on is heard.
+void Coordinator::on(Instant now, const NodeRevoked& event, CoordinatorEffects& effects) {
+    const auto why = "revoked by " + event.by;
+    for (const auto session : members_.revoke(event.node)) {
+        watches_.close(session);
+        effects.close.push_back(
+            {session, "revoked",
+             "this identity was " + why + "; to come back, ask for a new token and join with a new state folder"});
+    }
+    for (auto& [id, experiment] : experiments_) {
+        experiment.member_revoked({now, members_, busy_for(id), effects}, event.node, why);
+    }
+}
+
 void Coordinator::on(Instant, const Tick&, CoordinatorEffects&) {}  // finish() does what is due
 
 // ---------------------------------------------------------------- results of jobs

@@ -2,6 +2,7 @@
 #include "coordinator/store_thread.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace causeway {
 namespace {
@@ -29,7 +30,14 @@ void StoreThread::run(std::function<void(Store&)> task) {
 }
 
 void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& persists) {
-    const auto stored = retry_.until_done("store", [&] { return store_.execute(persists); });
+    auto tell = options_.stuck;  // once per step
+    const auto stored = retry_.until_done("store", [&] {
+        auto done = store_.execute(persists);
+        if (!done && done.error().kind == ErrorKind::io && tell) {
+            std::exchange(tell, {})(done.error());
+        }
+        return done;
+    });
     if (!stored && stored.error().code == "stopped") {
         return;  // the step was never released, so nobody relies on it
     }

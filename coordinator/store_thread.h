@@ -16,6 +16,7 @@ namespace causeway {
 
 struct StoreThreadOptions {
     std::function<void(std::uint64_t step)> stored;   // the step's persists are durable
+    std::function<void(Error)> stuck;                 // it cannot be stored yet, and is tried again; may be empty
     std::function<void(Error)> broken;                // the store cannot go on: stop the process
     std::function<void(std::set<Digest>)> committed;  // after a commit: the models that are still named
 };
