@@ -141,7 +141,7 @@ void add_federation(Parser& parser) {
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
-    app = command(parser, *nodes, "list", "every enrolled node and operator, and whether it is connected or revoked",
+    app = command(parser, *nodes, "list", "every enrolled node and operator: online, offline or revoked",
                   "causeway node list --state ~/federation", list, run_node_list);
     add_state(app, list->state, true);
 
@@ -157,12 +157,12 @@ void add_audit(Parser& parser) {
     auto show = std::make_shared<AuditOptions>();
     auto* app = command(parser, parent, "show", "print its lines, oldest first",
                         "causeway audit show --last 20 --state ~/federation", show, run_audit_show);
-    app->add_option("--last", show->last, "only so many of the newest lines (default: all)");
+    app->add_option("--last", show->last, "only so many of the newest lines (default: all)")->type_name("N");
     add_state(app, show->state, true);
 
     auto verify = std::make_shared<AuditOptions>();
     app = command(parser, parent, "verify", "check on this machine that every line follows from the one before",
-                  "causeway audit verify --head 5f1c... --state ~/federation", verify, run_audit_verify);
+                  "causeway audit verify --state ~/federation", verify, run_audit_verify);
     app->add_option("--head", verify->head, "a hash that was noted earlier: it must still be part of the log")
         ->type_name("SHA256");
     add_state(app, verify->state, true);

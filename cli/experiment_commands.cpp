@@ -48,6 +48,8 @@ int run_experiment_validate(const FileOptions& options, Output output) {
         return output.error(experiment.error());
     }
     output.line("valid: " + summary(*experiment));
+    output.line(fmt::format("next: {} experiment submit {} --state DIR, or simulate {}",
+                            shell_quoted(own_path().string()), shell_quoted(options.file), shell_quoted(options.file)));
     output.object(Json::object().set("event", "valid").set("name", experiment->experiment.name));
     return exit_done;
 }

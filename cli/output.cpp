@@ -125,6 +125,7 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
             const bool last = i + 1 == row.size();
             line += row[i] + (last ? "" : std::string(widths[i] - width(row[i]) + 2, ' '));
         }
+        line.erase(line.find_last_not_of(' ') + 1);  // an empty last cell leaves nothing
         return at_terminal() ? cut(line, static_cast<std::size_t>(terminal_columns())) : line;
     };
     std::string text = print(header);

@@ -63,6 +63,10 @@ def main():
     programs = [p for p in sorted(glob.glob(os.path.join(build, "tests", "*", "test_*")))
                 if os.access(p, os.X_OK) and os.path.isfile(p) and wanted(os.path.basename(p))]
     totals = []
+    if words and not programs and not wanted("tidy") and not wanted("e2e"):
+        suites = sorted(os.path.basename(path) for path in glob.glob(os.path.join(build, "tests", "*", "test_*"))
+                        if os.path.isfile(path))
+        print(f"no suite has {' or '.join(words)} in its name; there are: {', '.join([*suites, 'tidy', 'e2e'])}")
     with concurrent.futures.ThreadPoolExecutor(max_workers=os.cpu_count() or 1) as pool:
         for result in pool.map(run_program, programs):
             totals.append(report(result))
