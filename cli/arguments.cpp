@@ -141,12 +141,12 @@ void add_federation(Parser& parser) {
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
-    app = command(parser, *nodes, "list", "every enrolled node and operator: online, offline or revoked",
+    app = command(parser, *nodes, "list", "every enrolled node and operator, and its state",
                   "causeway node list --state ~/federation", list, run_node_list);
     add_state(app, list->state, true);
 
     auto revoke = std::make_shared<RevokeOptions>();
-    app = command(parser, *nodes, "revoke", "end an identity for good: close its connections, refuse later ones",
+    app = command(parser, *nodes, "revoke", "end an identity: close its connections, refuse it",
                   "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
     app->add_option("name", revoke->name, "the node's or operator's name")->required();
     add_state(app, revoke->state, true);
@@ -161,9 +161,9 @@ void add_audit(Parser& parser) {
     add_state(app, show->state, true);
 
     auto verify = std::make_shared<AuditOptions>();
-    app = command(parser, parent, "verify", "check on this machine that every line follows from the one before",
+    app = command(parser, parent, "verify", "check that every line follows from the one before",
                   "causeway audit verify --state ~/federation", verify, run_audit_verify);
-    app->add_option("--head", verify->head, "a hash that was noted earlier: it must still be part of the log")
+    app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")
         ->type_name("SHA256");
     add_state(app, verify->state, true);
 }
