@@ -353,9 +353,9 @@ CommandNode tree_of(const CLI::App& app) {
 
 void add_service(Parser& parser) {
     auto doctor = std::make_shared<DoctorOptions>();
-    auto* app = command(parser, parser.app, "doctor",
-                        "check this machine and a state folder: what is wrong, why, and how to mend it",
-                        "causeway doctor --state ~/node", doctor, run_doctor);
+    auto* app =
+        command(parser, parser.app, "doctor", "what is wrong with this machine or a state folder, and how to mend it",
+                "causeway doctor --state ~/node", doctor, run_doctor);
     app->add_option("--state", doctor->state, "a coordinator's or a node's state folder (default: the machine only)")
         ->type_name("DIR");
     app->add_option("--listen", doctor->listen, "where a coordinator is to listen")

@@ -63,9 +63,9 @@ Result<std::vector<Address>> read_addresses(const fs::path& file) {
     for (const auto& line : split_text(trim(as_text(text)), '\n')) {
         auto address = parse_address(trim(line));
         if (!address || address->host == "*") {
-            return fail(ErrorKind::corrupt, "bad_address",
-                        (state / "coordinators").string() +
-                            " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
+            return fail(
+                ErrorKind::corrupt, "bad_address",
+                file.string() + " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
         }
         addresses.push_back(*std::move(address));
     }

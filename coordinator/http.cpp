@@ -14,8 +14,10 @@ constexpr std::size_t serving_threads = 2;     // a scraper and a person
 constexpr std::size_t largest_request = 1024;  // there is nothing to send
 constexpr int io_seconds = 5;
 
+/// An address, or the one name that no resolver may give away: "127.example.org" is a name like any other.
 bool is_loopback(const std::string& host) {
-    return host == "localhost" || host == "::1" || host.starts_with("127.");
+    const bool numeric = host.find_first_not_of("0123456789.") == std::string::npos;
+    return host == "localhost" || host == "::1" || (numeric && host.starts_with("127."));
 }
 
 /// The host of "127.0.0.1:9400", "[::1]:9400", "localhost".

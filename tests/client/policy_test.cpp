@@ -101,8 +101,9 @@ TEST_CASE("every mistake is told at its place, in the order of the file", "[clie
         "share_labels = \"yes\"\n");
     REQUIRE(errors.size() == 7);
     CHECK(errors[0].text() == "p.toml:1:12: error: datasets: a list of texts is needed, this is a text");
-    CHECK(errors[1].text() == "p.toml:2:22: error: regimes: unknown regime \"fedavgg\"; did you mean \"fedavg\"?");
-    CHECK(errors[2].text() == "p.toml:3:1: error: unknown key \"operator\"; did you mean \"operators\"?");
+    CHECK(errors[1].text().starts_with(
+        "p.toml:2:22: error: regimes: unknown regime \"fedavgg\"; did you mean \"fedavg\"?"));
+    CHECK(errors[2].text().starts_with("p.toml:3:1: error: unknown key \"operator\"; did you mean \"operators\"?"));
     CHECK(errors[3].text().starts_with("p.toml:4:10: error: hours: \"25:00-26:00\" is not a window of hours; write"));
     CHECK(errors[4].text() == "p.toml:5:14: error: min_cohort: a whole number from 1 to 1000000 is needed, this is 0");
     CHECK(errors[5].text() == "p.toml:6:15: error: allow_split: true or false is needed, this is a whole number");

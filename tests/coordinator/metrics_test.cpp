@@ -76,7 +76,7 @@ TEST_CASE("names follow the conventions and docs/metrics.md explains each", "[co
 }
 
 TEST_CASE("--http serves loopback addresses only", "[coordinator][metrics]") {
-    for (const auto* host : {"0.0.0.0", "::", "*", "192.0.2.1", "example.org"}) {
+    for (const auto* host : {"0.0.0.0", "::", "*", "192.0.2.1", "example.org", "127.example.org"}) {
         INFO(host);
         const auto started = HttpServer::start({host, 0}, [] { return std::optional<CoordinatorMetrics>(); });
         REQUIRE_FALSE(started.has_value());

@@ -53,7 +53,8 @@ class Http(unittest.TestCase):
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
             self.assertEqual(405, self.ask("/metrics", method)[0], method)
         self.assertEqual(404, self.ask("/state")[0])
-        self.assertEqual(403, self.ask("/metrics", host="attacker.example")[0])
+        for host in ("attacker.example", "127.attacker.example", "", "10.0.0.1"):
+            self.assertEqual(403, self.ask("/metrics", host=host)[0], host)
         self.assertEqual(200, self.ask("/metrics", host=f"localhost:{self.port}")[0])
 
     def test_a_public_address_is_refused(self):
