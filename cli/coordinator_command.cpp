@@ -16,10 +16,12 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .advertise = given.advertise,
                           .federation = given.federation,
                           .datasets = {},
+                          .models = {},
                           .parallel = given.parallel,
                           .workers = given.workers};
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     TRY_ASSIGN(options.datasets, parse_data_arguments(given.data));
+    TRY_ASSIGN(options.models, parse_model_arguments(given.models));
     return options;
 }
 
