@@ -12,6 +12,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "common/log.h"
 #include "common/text.h"
 
@@ -65,7 +66,7 @@ void add_choice(CLI::App* app, const std::string& name, std::string& choice, con
 }
 
 void add_state(CLI::App* app, std::string& state, bool required) {
-    auto* option = app->add_option("--state", state, "the coordinator's state folder");
+    auto* option = app->add_option("--state", state, "a coordinator's or operator's state folder");
     option->envname("CAUSEWAY_STATE")->type_name("DIR");
     if (required) {
         option->required();
@@ -112,6 +113,8 @@ void add_daemons(Parser& parser) {
         ->capture_default_str();
     add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
     add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
+    app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
+        ->type_name("ADDR");
     add_data(app, coordinator->data);
     add_models(app, coordinator->models);
 
@@ -122,6 +125,12 @@ void add_daemons(Parser& parser) {
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
     add_choice(app, "--device", join->device, {"auto", "cpu"}, "what it trains on");
     add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
+    app->add_option("--policy", join->policy, "what this node will do (default: policy.toml in its state folder)")
+        ->type_name("FILE");
+    app->add_option("--allow", join->allow, "permit what sends activations of the data away: split")
+        ->check(CLI::IsMember({"split"}).description(""))
+        ->type_name("WORD");
+    app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
     add_data(app, join->data);
 }
 
@@ -139,9 +148,31 @@ void add_federation(Parser& parser) {
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
-    app = command(parser, *nodes, "list", "every enrolled node, and whether it is connected",
+    app = command(parser, *nodes, "list", "every enrolled node and operator, and whether it is connected or revoked",
                   "causeway node list --state ~/federation", list, run_node_list);
     add_state(app, list->state, true);
+
+    auto revoke = std::make_shared<RevokeOptions>();
+    app = command(parser, *nodes, "revoke", "end an identity for good: close its connections, refuse later ones",
+                  "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
+    app->add_option("name", revoke->name, "the node's or operator's name")->required();
+    add_state(app, revoke->state, true);
+}
+
+void add_audit(Parser& parser) {
+    auto& parent = *group(parser.app, "audit", "the audit log: who joined, was revoked, asked for what");
+    auto show = std::make_shared<AuditOptions>();
+    auto* app = command(parser, parent, "show", "print its lines, oldest first",
+                        "causeway audit show --last 20 --state ~/federation", show, run_audit_show);
+    app->add_option("--last", show->last, "only so many of the newest lines (default: all)");
+    add_state(app, show->state, true);
+
+    auto verify = std::make_shared<AuditOptions>();
+    app = command(parser, parent, "verify", "check on this machine that every line follows from the one before",
+                  "causeway audit verify --head 5f1c... --state ~/federation", verify, run_audit_verify);
+    app->add_option("--head", verify->head, "a hash that was noted earlier: it must still be part of the log")
+        ->type_name("SHA256");
+    add_state(app, verify->state, true);
 }
 
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
@@ -331,6 +362,63 @@ std::string usage_message(const Named& named, const std::string& wrong) {
     return message + "\nnext: " + named.words + " --help";
 }
 
+/// What may follow an option, by the name of its type: DIR, FILE, or WORD, whose description ends with the words.
+OptionNode node_of(const CLI::Option& option) {
+    OptionNode node{"--" + option.get_lnames().front(), option.get_description()};
+    const auto type = option.get_type_name();
+    const auto words = node.about.rfind(": ");
+    if (option.get_items_expected_max() == 0) {
+        return node;
+    }
+    if (type == "WORD" && words != std::string::npos) {
+        node.value = ValueKind::choice;
+        for (const auto& word : split_text(node.about.substr(words + 2), ',')) {
+            node.choices.emplace_back(trim(word));
+        }
+    } else {
+        node.value = type == "DIR" ? ValueKind::folder : type == "FILE" ? ValueKind::file : ValueKind::any;
+    }
+    return node;
+}
+
+CommandNode tree_of(const CLI::App& app) {
+    CommandNode node{app.get_name(), app.get_description()};
+    for (const auto* option : app.get_options()) {
+        if (!option->get_lnames().empty()) {
+            node.options.push_back(node_of(*option));
+        }
+    }
+    for (const auto* below : app.get_subcommands([](const CLI::App*) { return true; })) {
+        node.commands.push_back(tree_of(*below));
+    }
+    return node;
+}
+
+void add_service(Parser& parser) {
+    auto doctor = std::make_shared<DoctorOptions>();
+    auto* app = command(parser, parser.app, "doctor",
+                        "check this machine and a state folder: what is wrong, why, and how to mend it",
+                        "causeway doctor --state ~/node", doctor, run_doctor);
+    app->add_option("--state", doctor->state, "a coordinator's or a node's state folder (default: the machine only)")
+        ->type_name("DIR");
+    app->add_option("--listen", doctor->listen, "where a coordinator is to listen")
+        ->capture_default_str()
+        ->type_name("ADDR");
+    add_choice(app, "--device", doctor->device, {"auto", "cpu"}, "what is to train here");
+
+    auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
+    for (const auto& [shell, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {
+        auto* added = completion.add_subcommand(shell, std::string("the script for ") + shell);
+        added->footer(std::string("Example:\n  causeway completion ") + shell + " > causeway." + shell);
+        added->callback([&parser, make = make] {
+            parser.chosen = [&parser, make](Output) {
+                Output{}.line(make(tree_of(parser.app)));
+                return static_cast<int>(exit_done);
+            };
+        });
+    }
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -344,9 +432,11 @@ int run(int argc, char** argv) {
     add_demo(parser);
     add_daemons(parser);
     add_federation(parser);
+    add_audit(parser);
     add_experiments(parser);
     add_data_commands(parser);
     add_tools(parser);
+    add_service(parser);
     try {
         parser.app.parse(argc, argv);
     } catch (const CLI::Success& asked) {

@@ -32,6 +32,7 @@ struct CoordinatorOptions {
     std::vector<std::string> models;
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::string http;  // empty: none
 };
 int run_coordinator(const CoordinatorOptions& options, Output output);
 
@@ -49,6 +50,9 @@ struct JoinOptions {
     std::vector<std::string> data;
     std::string device = "auto";
     std::uint32_t threads = 1;
+    std::string policy;              // empty: STATE/policy.toml, where there is one
+    std::vector<std::string> allow;  // "split"
+    bool share_labels = false;
 };
 int run_join(const JoinOptions& options, Output output);
 
@@ -56,6 +60,20 @@ struct NodeListOptions {
     std::string state;
 };
 int run_node_list(const NodeListOptions& options, Output output);
+
+struct RevokeOptions {
+    std::string state;
+    std::string name;
+};
+int run_node_revoke(const RevokeOptions& options, Output output);
+
+struct AuditOptions {
+    std::string state;
+    std::uint64_t last = 0;  // show: only so many of the newest lines, 0: all
+    std::string head;        // verify: a hash noted earlier, which the log must still hold
+};
+int run_audit_show(const AuditOptions& options, Output output);
+int run_audit_verify(const AuditOptions& options, Output output);
 
 struct InitOptions {
     std::string file = "experiment.toml";
@@ -132,6 +150,13 @@ struct SimulateOptions {
     std::string out;
 };
 int run_simulate(const SimulateOptions& options, Output output);
+
+struct DoctorOptions {
+    std::string state;  // empty: the machine only
+    std::string listen = "[::]:7400";
+    std::string device = "auto";
+};
+int run_doctor(const DoctorOptions& options, Output output);
 
 struct BenchOptions {
     std::string name;  // empty: all

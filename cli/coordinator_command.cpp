@@ -1,14 +1,21 @@
 // `causeway coordinator`: the daemon in the foreground, until SIGINT or SIGTERM.
+#include <cstdlib>
+#include <filesystem>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
+#include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "common/text.h"
 #include "coordinator/daemon.h"
 
 namespace causeway::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
     DaemonOptions options{.state = given.state,
@@ -20,26 +27,38 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .parallel = given.parallel,
                           .workers = given.workers};
     TRY_ASSIGN(options.listen, parse_address(given.listen));
+    if (!given.http.empty()) {
+        TRY_ASSIGN(options.http, parse_address(given.http));
+    }
     TRY_ASSIGN(options.datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(options.models, parse_model_arguments(given.models));
     return options;
 }
 
 Status serve(const CoordinatorOptions& given, Output output) {
-    StopSignal signal([] {});
+    StopSignal signal([] { std::_Exit(exit_done); });
+    TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal));
+    ServiceManager manager;
     TRY_ASSIGN(auto options, daemon_options(given));
+    options.alive = [&manager](Instant now) { manager.alive(now); };
     TRY_ASSIGN(const auto daemon, Daemon::start(std::move(options)));
     signal.set([&] { daemon->stop(); });
     output.object(Json::object()
                       .set("event", "listening")
                       .set("port", std::int64_t{daemon->port()})
+                      .set("http_port", std::int64_t{daemon->http_port()})
                       .set("federation", daemon->federation()));
     output.line(fmt::format(
         "federation {} listens on port {}; Ctrl-C stops it\nnext, in another terminal:\n"
         "  {} token new --name NAME --state {}",
         daemon->federation(), daemon->port(), shell_quoted(own_path().string()), shell_quoted(given.state)));
+    if (daemon->http_port() != 0) {
+        output.line(fmt::format("http on port {}, this machine only: /healthz, /metrics", daemon->http_port()));
+    }
+    manager.ready(fmt::format("federation {} on port {}", daemon->federation(), daemon->port()));
     auto ended = daemon->run();
-    signal.set([] {});  // the daemon is about to go
+    signal.set([] { std::_Exit(exit_done); });  // the daemon is about to go
+    manager.stopping();
     return ended;
 }
 

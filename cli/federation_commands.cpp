@@ -1,4 +1,6 @@
-// `token new` and `node list`: who belongs to the federation.
+// `token new`, `node list` and `node revoke`: who belongs to the federation.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -41,9 +43,22 @@ int run_token_new(const TokenOptions& options, Output output) {
     output.object(*reply);
     output.line((*reply)["token"].text());
     if (at_terminal()) {
-        output.line(fmt::format("next, on {}'s machine, before {}:\n  causeway join TOKEN --state DIR --data NAME=PATH",
-                                options.name, options.expires + " have passed"));
+        output.line(fmt::format("next, on {}'s machine, before {} have passed:\n  causeway join TOKEN --state DIR{}",
+                                options.name, options.expires, options.role == "operator" ? "" : " --data NAME=PATH"));
     }
+    return exit_done;
+}
+
+int run_node_revoke(const RevokeOptions& options, Output output) {
+    const auto reply = ask(options.state, "node.revoke", Json::object().set("name", options.name));
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    output.object("revoked", *reply);
+    output.line(
+        fmt::format("{0} is revoked: its connections are closed and it is refused from now on; to let it come "
+                    "back: token new --name {0}",
+                    options.name));
     return exit_done;
 }
 
@@ -57,10 +72,11 @@ int run_node_list(const NodeListOptions& options, Output output) {
         output.object("node", node);
         rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(), datasets_text(node)});
     }
-    if (rows.empty()) {
+    if (std::ranges::all_of(rows, [](const auto& row) { return row[1] == "operator"; })) {
         output.line(fmt::format("no nodes yet; next: {} token new --name NAME --state {}",
                                 shell_quoted(own_path().string()), shell_quoted(options.state)));
-    } else {
+    }
+    if (!rows.empty()) {
         output.line(table({"node", "role", "state", "datasets"}, rows));
     }
     return exit_done;

@@ -1,16 +1,26 @@
-// `causeway join`: a node in the foreground, until SIGINT or SIGTERM.
+// `causeway join`: a node in the foreground, until SIGINT or SIGTERM. With an operator's token it only enrols: what an
+// operator runs are commands.
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
 #include <iostream>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
+#include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "client/node.h"
+#include "common/reader.h"
 #include "common/text.h"
 
 namespace causeway::cli {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::size_t longest_token = 16 * 1024;
 
@@ -28,24 +38,70 @@ Result<std::string> read_token(const std::string& given) {
     return token;
 }
 
+void say_what_an_operator_can_do(const node::Enrolment& enrolment, const std::string& state, Output output) {
+    output.object("enrolled", Json::object()
+                                  .set("name", enrolment.name)
+                                  .set("role", to_string(enrolment.role))
+                                  .set("federation", enrolment.federation));
+    output.line(fmt::format("{} is an operator of federation {}\nnext: {} node list --state {}", enrolment.name,
+                            enrolment.federation, shell_quoted(own_path().string()), shell_quoted(state)));
+}
+
+Result<node::Policy> read_policy(const JoinOptions& given) {
+    TRY_ASSIGN(auto policy, node::load_policy(given.state, given.policy));
+    if (!given.allow.empty()) {
+        policy.allow("allow_split", "--allow split");
+    }
+    if (given.share_labels) {
+        policy.allow("share_labels", "--share-labels");
+    }
+    return policy;
+}
+
+/// What is in force, before anything is asked of the node.
+void print_policy(const node::Policy& policy, Output output) {
+    output.object(node::to_json(policy));
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& line : node::describe(policy)) {
+        rows.push_back({line.key, line.value, line.where});
+    }
+    output.line(table({"policy", "value", "from"}, rows));
+}
+
 Status serve(const JoinOptions& given, Output output) {
-    StopSignal signal([] {});
+    StopSignal signal([] { std::_Exit(exit_done); });
+    TRY(follow_settings(fs::path(given.state) / "node.toml", signal));
+    ServiceManager manager;
+    TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
     const auto say = [output](std::string_view line) {
+        if (!takes_a_line(STDOUT_FILENO)) {
+            return;  // said from the node's loop, which must not wait for a reader
+        }
         output.line(line);
         output.object(Json::object().set("event", "node").set("text", line));
     };
     TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say));
+    if (enrolment.role == Role::operator_) {
+        say_what_an_operator_can_do(enrolment, given.state, output);
+        return {};
+    }
     say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
                     enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
+    print_policy(policy, output);
+    const auto status = fmt::format("{} of federation {}", enrolment.name, enrolment.federation);
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);
+    options.alive = [&manager](Instant now) { manager.alive(now); };
+    options.policy = std::move(policy);
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
     signal.set([&] { node->stop(); });
+    manager.ready(status);
     auto ended = node->run();
-    signal.set([] {});
+    signal.set([] { std::_Exit(exit_done); });  // the node is about to go
+    manager.stopping();
     return ended;
 }
 

@@ -136,10 +136,10 @@ void LiveView::done(const Json& event) {
     const auto state = event["state"].text();
     const auto reason = event["reason"].text();
     output_.line(styled(state, state == "succeeded" ? "32" : "31") + (reason.empty() ? "" : ": " + reason) +
-                 fmt::format("  {} rounds  loss {}  accuracy {}  up {}  down {}  {}", event["rounds"].integer(),
-                             number(event["loss"], "{:.4f}"), number(event["accuracy"], "{:.2f} %", 100),
-                             bytes(event["bytes_up"]), bytes(event["bytes_down"]),
-                             format_duration(from_seconds(event["seconds"].number()))));
+                 fmt::format("  {} {}  loss {}  accuracy {}  up {}  down {}  {}", event["rounds"].integer(),
+                             event["rounds"].integer() == 1 ? "round" : "rounds", number(event["loss"], "{:.4f}"),
+                             number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
+                             bytes(event["bytes_down"]), format_duration(from_seconds(event["seconds"].number()))));
 }
 
 void LiveView::draw_bar(const std::string& text) {

@@ -111,8 +111,9 @@ Status LocalFederation::wait_for_clients() {
     TRY_ASSIGN(const bool joined, until([&]() -> Result<bool> {
                    TRY(all_running());
                    TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
-                   const auto online = std::ranges::count_if(
-                       nodes["nodes"].items(), [](const Json& node) { return node["state"].text() == "online"; });
+                   const auto online = std::ranges::count_if(nodes["nodes"].items(), [](const Json& node) {
+                       return node["role"].text() == "client" && node["state"].text() == "online";
+                   });
                    options_.status(fmt::format("{} of {} clients have joined", online, options_.clients));
                    return online >= options_.clients;
                }));

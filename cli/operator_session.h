@@ -1,6 +1,7 @@
 // A command's session with the coordinator: the operator's identity, one control connection, requests and replies.
 //
-// The identity lies in STATE/operator, where the coordinator's first start wrote it, with the address to reach it at.
+// The identity lies in STATE/operator, where the coordinator's first start or `causeway join` with an operator's token
+// wrote it, with the addresses to reach the coordinator at, tried in turn.
 // Commands talk TLS to the daemon and never to its files. Every wait has a bound. Main thread only.
 #pragma once
 
@@ -31,6 +32,8 @@ public:
     Status fetch(const std::string& model_sha256, std::uint64_t bytes, const std::filesystem::path& file);
 
 private:
+    static Result<std::unique_ptr<OperatorSession>> connect_to(const Address& address, const Credentials& credentials,
+                                                               const std::filesystem::path& state);
     Status greet(const std::filesystem::path& state);
     Result<std::optional<Reply>> next_reply(std::uint64_t request, Duration bound);
     std::uint64_t send_request(const std::string& verb, const Json& body);

@@ -1,13 +1,20 @@
-// SIGINT and SIGTERM as an ordinary call on a thread: daemons stop by request, with everything in order.
+// SIGINT, SIGTERM and SIGHUP as ordinary calls on a thread: daemons stop and reload by request, with all in order.
 #pragma once
 
 #include <functional>
 #include <memory>
 
+#include "common/time.h"
+
 namespace causeway::cli {
 
-/// While it lives, the first SIGINT or SIGTERM calls `stop` once; a second one ends the process at once.
-/// Made before other threads start: they inherit the blocked signals.
+/// How long a stop may take. systemd's unit allows 15 s; what is durable at that moment is all that a restart needs, so
+/// a process that is stuck then ends without ceremony.
+constexpr Duration stop_limit = std::chrono::seconds(8);
+
+/// While it lives, the first SIGINT or SIGTERM calls `stop` once; a second one, or stop_limit, ends the process.
+/// SIGHUP calls the function of on_hangup; until there is one, or where stderr is a terminal (which has gone away), it
+/// stops like SIGTERM. Made before other threads start: they inherit the blocked signals.
 class StopSignal {
 public:
     explicit StopSignal(std::function<void()> stop);
@@ -16,6 +23,8 @@ public:
     StopSignal& operator=(const StopSignal&) = delete;
     /// The function to call from now on.
     void set(std::function<void()> stop);
+    /// What SIGHUP does from now on.
+    void on_hangup(std::function<void()> reload);
 
 private:
     struct State;

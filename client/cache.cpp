@@ -110,7 +110,7 @@ Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
         return fail(ErrorKind::io, "io", file.string() + ": cannot rename: " + error.message());
     }
     models_[digest] = {last_use_, size};
-    evict(digest);
+    evict(digest, limits_);
     return {};
 }
 
@@ -131,9 +131,18 @@ void ModelCache::note_use(const Digest& digest, Model& model) {
     }
 }
 
-/// Oldest use first, until the limit holds.
-void ModelCache::evict(const Digest& spared) {
-    while (bytes() > limits_.bytes && models_.size() > 1) {
+bool ModelCache::make_room() {
+    const bool any = models_.size() > 1;
+    if (any) {
+        const auto newest = std::ranges::max_element(models_, {}, [](const auto& entry) { return entry.second.use; });
+        evict(Digest(newest->first), {.models = 1});
+    }
+    return any;
+}
+
+/// Oldest use first, until the limits hold.
+void ModelCache::evict(const Digest& spared, const CacheLimits& limits) {
+    while ((bytes() > limits.bytes || models_.size() > limits.models) && models_.size() > 1) {
         const auto key = [&](const auto& entry) { return entry.first == spared ? last_use_ + 1 : entry.second.use; };
         const auto oldest = std::ranges::min_element(models_, {}, key);
         std::error_code ignored;

@@ -16,6 +16,7 @@ namespace causeway::node {
 
 struct CacheLimits {
     std::uint64_t bytes = std::uint64_t{4} << 30;  // of complete models; the newest stays even if it alone is larger
+    std::size_t models = 16;                       // each round has its own: small ones would become very many files
 };
 
 /// errors of all its functions: io (`disk_full`)
@@ -36,6 +37,9 @@ public:
     /// errors   not_found: no such file
     Status adopt(const Digest& digest, const std::filesystem::path& file);
 
+    /// Lets go of all models but the last used; false when there was nothing to let go of.
+    bool make_room();
+
     /// Bytes of complete models.
     [[nodiscard]] std::uint64_t bytes() const;
 
@@ -47,7 +51,7 @@ private:
     ModelCache(std::filesystem::path folder, CacheLimits limits) : folder_(std::move(folder)), limits_(limits) {}
     void find_models();
     void note_use(const Digest& digest, Model& model);
-    void evict(const Digest& spared);
+    void evict(const Digest& spared, const CacheLimits& limits);
     [[nodiscard]] std::filesystem::path path_of(const Digest& digest, std::uint64_t use) const;
 
     std::filesystem::path folder_;

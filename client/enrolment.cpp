@@ -1,5 +1,6 @@
 // The first start with a token, and every later one without: STATE/node/ has the credentials, STATE/coordinators the
-// addresses. The key is written before it is used, so that a repeated enrolment asks with the same key.
+// addresses; an operator's are STATE/operator/ and STATE/operator/address. The key is written before it is used, so
+// that a repeated enrolment asks with the same key, and the certificate last: where it is, the enrolment is whole.
 #include "client/node.h"
 
 #include <fmt/format.h>
@@ -24,6 +25,22 @@ Result<KeyPair> own_key(const fs::path& state) {
     return made;
 }
 
+/// Where an identity of this role and its coordinator's addresses lie.
+struct Places {
+    fs::path credentials;
+    fs::path addresses;
+};
+
+Places places(const fs::path& state, Role role) {
+    return role == Role::operator_ ? Places{state / "operator", state / "operator" / "address"}
+                                   : Places{state / "node", state / "coordinators"};
+}
+
+bool is_enrolled(const fs::path& state, Role role) {
+    std::error_code ignored;
+    return fs::exists(places(state, role).credentials / "node.crt", ignored);
+}
+
 Status enrol(const fs::path& state, const JoinToken& token, const std::function<void(std::string_view)>& say) {
     TRY_ASSIGN(const auto key, own_key(state));
     TRY_ASSIGN(const auto credentials, join_federation(token, key, say));
@@ -31,20 +48,26 @@ Status enrol(const fs::path& state, const JoinToken& token, const std::function<
     for (const auto& address : token.addresses) {
         addresses += address.text() + "\n";
     }
-    TRY(write_file_durably(state / "coordinators", as_bytes(addresses)));
-    TRY(make_private_folder(state / "node"));
-    TRY(save_credentials(state / "node", credentials));
+    const auto at = places(state, token.role);
+    TRY(make_private_folder(at.credentials));
+    TRY(write_file_durably(at.addresses, as_bytes(addresses)));
+    TRY(save_credentials(at.credentials, credentials));
     std::error_code ignored;
     fs::remove(state / "join.key", ignored);
     return {};
 }
 
-Result<std::vector<Address>> read_addresses(const fs::path& state) {
-    TRY_ASSIGN(const auto text, read_file(state / "coordinators", largest_addresses));
+Result<std::vector<Address>> read_addresses(const fs::path& file) {
+    TRY_ASSIGN(const auto text, read_file(file, largest_addresses));
     std::vector<Address> addresses;
     for (const auto& line : split_text(trim(as_text(text)), '\n')) {
-        TRY_ASSIGN(auto address, parse_address(trim(line)));
-        addresses.push_back(std::move(address));
+        auto address = parse_address(trim(line));
+        if (!address || address->host == "*") {
+            return fail(ErrorKind::corrupt, "bad_address",
+                        (state / "coordinators").string() +
+                            " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
+        }
+        addresses.push_back(*std::move(address));
     }
     return addresses;
 }
@@ -55,21 +78,25 @@ Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& toke
                                   const std::function<void(std::string_view)>& say) {
     TRY(make_private_folder(state));
     TRY_ASSIGN(auto lock, FolderLock::acquire(state));
-    std::error_code ignored;
-    const bool enrolled = fs::exists(state / "node" / "node.crt", ignored);
-    if (!enrolled && token.empty()) {
+    auto role =
+        is_enrolled(state, Role::client) || !is_enrolled(state, Role::operator_) ? Role::client : Role::operator_;
+    if (!is_enrolled(state, role) && token.empty()) {
         return fail(ErrorKind::not_found, "not_enrolled",
                     fmt::format("{}: this node has not joined yet; ask the coordinator's operator for a token "
                                 "(causeway token new --name NAME) and give it here",
                                 state.string()));
     }
-    if (!enrolled) {
+    if (!token.empty() && !is_enrolled(state, Role::client)) {
         TRY_ASSIGN(const auto parsed, parse_token(token));
-        TRY(enrol(state, parsed, say));
+        role = parsed.role;
+        if (!is_enrolled(state, role)) {
+            TRY(enrol(state, parsed, say));
+        }
     }
-    TRY_ASSIGN(const auto credentials, load_credentials(state / "node"));
-    TRY_ASSIGN(auto addresses, read_addresses(state));
-    return Enrolment{std::move(lock), credentials.identity.node, credentials.identity.federation, std::move(addresses)};
+    TRY_ASSIGN(const auto credentials, load_credentials(places(state, role).credentials));
+    TRY_ASSIGN(auto addresses, read_addresses(places(state, role).addresses));
+    return Enrolment{std::move(lock), credentials.identity.node, credentials.identity.federation, std::move(addresses),
+                     role};
 }
 
 }  // namespace causeway::node

@@ -60,9 +60,10 @@ Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::
     return all;
 }
 
-/// Words of the coordinator after which trying again is useless.
-bool is_final(const Error& why) {
-    return why.kind == ErrorKind::refused || why.code == "identity_in_use";
+/// Words of the coordinator after which trying again is useless: any refusal of the first session, and later on the one
+/// that no waiting mends.
+bool is_final(const Error& why, bool welcomed) {
+    return welcomed ? why.code == "revoked" : why.kind == ErrorKind::refused || why.code == "identity_in_use";
 }
 
 }  // namespace
@@ -133,7 +134,10 @@ Status Node::Parts::start() {
     TRY_ASSIGN(session_options.datasets, declare(options.datasets));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.jitter_seed = node_key(enrolment.name);
-    session_options.policy = [](const Assign& assign) -> std::optional<Objection> {
+    session_options.policy = [this](const Assign& assign) -> std::optional<Objection> {
+        if (auto objection = judge(options.policy, assign, options.local_now())) {
+            return objection;
+        }
         const auto status = check_assignment(assign);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
@@ -170,12 +174,15 @@ Status Node::Parts::run() {
             std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue->pop_for(patience);
         now = real_now();
+        if (options.alive) {
+            options.alive(now);
+        }
         if (event && std::holds_alternative<StopLoop>(*event)) {
             return {};
         }
         if (const auto* happened = event ? std::get_if<LinkEvent>(&*event) : nullptr) {
             const auto* closed = std::get_if<PeerClosed>(happened);
-            if (closed && closed->connection == connection && !welcomed && is_final(closed->why)) {
+            if (closed && closed->connection == connection && is_final(closed->why, welcomed)) {
                 return fail(closed->why);
             }
         }
@@ -246,6 +253,9 @@ void Node::Parts::on(const CacheChecked& event) {
 
 void Node::Parts::on(const Fetched& event) {
     if (!event.file) {
+        if (event.file.error().code == "disk_full") {
+            files->make_room();
+        }
         return step(ModelFetched{event.job.model, event.file.error()});
     }
     files->adopt_model(event.job.model, *event.file, [q = queue, model = event.job.model](const Status& adopted) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/policy.h"
 #include "common/file.h"
 #include "wire/address.h"
 #include "wire/token.h"
@@ -26,14 +27,21 @@ struct NodeOptions {
     std::string device = "auto";
     std::int32_t threads = 1;                     // of the trainer
     std::function<void(const std::string&)> say;  // a line for the person at the node
+    Policy policy;                                // what it will do, and what not
+    std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
+    std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };
 };
 
 /// Enrols with a token, or opens what an earlier enrolment left. The folder is locked while the result lives.
+///
+/// An operator's token makes the layout that commands look for (STATE/operator, as in a coordinator's folder); there is
+/// nothing to run then.
 struct Enrolment {
     FolderLock lock;
     std::string name;
     std::string federation;
     std::vector<Address> coordinators;  // tried in turn
+    Role role = Role::client;
 
     /// errors   refused `state_in_use`, or the coordinator's refusal; invalid: the token; not_found `not_enrolled`: no
     ///          token, and none was used here; disconnected: no address of the token answers

@@ -45,14 +45,22 @@ Result<std::vector<HeldUpdate>> NodeFiles::load_held() {
 void NodeFiles::apply(std::vector<Persist> persists, std::function<void()> done) {
     thread_->post([this, persists = std::move(persists), done = std::move(done)] {
         for (const auto& persist : persists) {
-            const auto applied = retry_.until_done(
-                "node", [&] { return std::visit([this](const auto& what) { return apply_one(what); }, persist); });
+            const auto applied = retry_.until_done("node", [&] {
+                return with_room(
+                    [&] { return std::visit([this](const auto& what) { return apply_one(what); }, persist); });
+            });
             if (!applied) {
                 log_error("node", applied.error().message);
             }
         }
         done();
     });
+}
+
+/// Cached models are worth less than what must be stored: on a full disk they go first.
+Status NodeFiles::with_room(const std::function<Status()>& store) {
+    auto stored = store();
+    return !stored && stored.error().code == "disk_full" && cache_.make_room() ? store() : stored;
 }
 
 Status NodeFiles::apply_one(const ResolvePending& what) {
@@ -79,6 +87,10 @@ void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& fi
     });
 }
 
+void NodeFiles::make_room() {
+    thread_->post([this] { cache_.make_room(); });
+}
+
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
@@ -92,8 +104,9 @@ void NodeFiles::start_training(const Assign& assign, std::function<void(Result<T
 void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
     auto shared = std::make_shared<TrainingOutput>(std::move(output));
     thread_->post([this, shared, done = std::move(done)] {
-        auto held =
-            retry_.until_done("node", [&] { return folder_.hold(shared->held, shared->sections, shared->update); });
+        auto held = retry_.until_done("node", [&] {
+            return with_room([&] { return folder_.hold(shared->held, shared->sections, shared->update); });
+        });
         if (held) {
             publish(shared->held.digest, std::make_shared<const Bytes>(std::move(shared->update)));
         }

@@ -39,6 +39,8 @@ public:
     void has_model(const Digest& model, std::function<void(bool)> done);
     /// Takes a fetched and verified file into the cache.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
+    /// The disk is full where the cache cannot see it: all models but the last used go.
+    void make_room();
     void start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
     /// Durable when `done` is called without an error; until then tried again while the disk is full.
     void hold(TrainingOutput output, std::function<void(Status)> done);
@@ -49,6 +51,7 @@ public:
 private:
     using Held = std::map<Digest, std::shared_ptr<const Bytes>>;
 
+    Status with_room(const std::function<Status()>& store);
     Status apply_one(const ResolvePending& what);
     Status apply_one(const ForgetExperiment& what);
     void publish(const Digest& update, std::shared_ptr<const Bytes> bytes);

@@ -31,7 +31,7 @@ struct SessionOptions {
     std::string compute_signature;
     std::vector<DatasetDeclaration> datasets;
     std::vector<HeldUpdate> held;  // what the state folder still holds
-    /// Asked before anything is fetched; may be empty: all is welcome. Pure.
+    /// Asked before anything is fetched; may be empty: all is welcome. Pure, but for the hour at the node.
     std::function<std::optional<Objection>(const Assign&)> policy;
     std::uint64_t jitter_seed = 0;  // of the pauses between connection attempts only
 };

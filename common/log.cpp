@@ -1,17 +1,25 @@
 // spdlog to stderr. A log line is one write, so lines of several threads do not mix.
 #include "common/log.h"
 
+#include <atomic>
+#include <cstdlib>
 #include <string>
+
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
 #include "common/json.h"
+#include "common/reader.h"
 
 namespace causeway {
 namespace {
 
 LogFormat format = LogFormat::human;
+bool journal = false;
+std::atomic<LogLevel> least_level{LogLevel::info};
 
 spdlog::logger& logger() {
     static const auto instance = spdlog::stderr_color_mt("causeway");
@@ -32,6 +40,21 @@ spdlog::level::level_enum level_of(LogLevel level) {
     return spdlog::level::err;
 }
 
+/// syslog's numbers, as the journal reads them at the start of a line. source: sd-daemon(3)
+std::string_view priority_of(LogLevel level) {
+    switch (level) {
+        case LogLevel::debug:
+            return "<7>";
+        case LogLevel::info:
+            return "<6>";
+        case LogLevel::warn:
+            return "<4>";
+        case LogLevel::error:
+            return "<3>";
+    }
+    return "<3>";
+}
+
 std::string as_json(LogLevel level, std::string_view who, std::string_view text) {
     const auto name = spdlog::level::to_string_view(level_of(level));
     return Json::object().set("level", std::string(name.data(), name.size())).set("who", who).set("text", text).dump();
@@ -41,18 +64,36 @@ std::string as_json(LogLevel level, std::string_view who, std::string_view text)
 
 void start_log(LogLevel least, LogFormat chosen) {
     format = chosen;
+    journal = chosen == LogFormat::human && logs_to_journal();
+    set_log_level(least);
+    logger().set_pattern(chosen == LogFormat::json || journal ? "%v" : "%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %v");
+}
+
+void set_log_level(LogLevel least) {
+    least_level = least;
     logger().set_level(level_of(least));
-    logger().set_pattern(chosen == LogFormat::json ? "%v" : "%Y-%m-%d %H:%M:%S.%e %^%-5l%$ %v");
+}
+
+LogLevel log_level() {
+    return least_level;
+}
+
+bool logs_to_journal() {
+    const auto* stream = std::getenv("JOURNAL_STREAM");
+    struct stat own {};
+    return stream != nullptr && ::fstat(STDERR_FILENO, &own) == 0 &&
+           stream == std::to_string(own.st_dev) + ":" + std::to_string(own.st_ino);
 }
 
 void log_line(LogLevel level, std::string_view who, std::string_view text) {
-    if (!logger().should_log(level_of(level))) {
-        return;
+    if (!logger().should_log(level_of(level)) || !takes_a_line(STDERR_FILENO)) {
+        return;  // a line that would make its thread wait is lost: the link and the loop must go on
     }
     if (format == LogFormat::json) {
         logger().log(level_of(level), spdlog::string_view_t(as_json(level, who, text)));
     } else {
-        logger().log(level_of(level), spdlog::string_view_t(std::string(who) + ": " + std::string(text)));
+        const auto prefix = std::string(journal ? priority_of(level) : "");
+        logger().log(level_of(level), spdlog::string_view_t(prefix + std::string(who) + ": " + std::string(text)));
     }
 }
 

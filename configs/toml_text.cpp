@@ -49,7 +49,7 @@ void convert_table(const toml::table& table, const PlaceMaker& places, TomlNode&
     });
 }
 
-/// Dates and booleans keep their kind only: no field takes them, and messages name what was found.
+/// Dates keep their kind only: no field takes them, and messages name what was found.
 void convert_scalar(const toml::node& node, TomlNode& result) {
     if (const auto* text = node.as_string()) {
         result.kind = Kind::text;
@@ -61,8 +61,11 @@ void convert_scalar(const toml::node& node, TomlNode& result) {
     } else if (const auto* number = node.as_floating_point()) {
         result.kind = Kind::number;
         result.number = number->get();
+    } else if (const auto* boolean = node.as_boolean()) {
+        result.kind = Kind::boolean;
+        result.boolean = boolean->get();
     } else {
-        result.kind = node.is_boolean() ? Kind::boolean : Kind::time;
+        result.kind = Kind::time;
     }
 }
 

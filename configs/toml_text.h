@@ -23,6 +23,7 @@ struct TomlNode {
     std::string text;
     std::int64_t integer = 0;
     double number = 0;
+    bool boolean = false;
     std::vector<TomlNode> items;      // array
     std::vector<TomlMember> members;  // table, in the order of the file
     Place place;

@@ -5,7 +5,7 @@
 
 namespace causeway {
 
-Result<Assign> assignment_of(const Experiment& experiment) {
+Result<Assign> assignment_of(const Experiment& experiment, const std::string& submitted_by) {
     TRY_ASSIGN(auto texts, work_texts(experiment));
     Assign assign;
     assign.experiment_name = experiment.experiment.name;
@@ -20,6 +20,8 @@ Result<Assign> assignment_of(const Experiment& experiment) {
     assign.batch = texts.batch;
     assign.local_epochs = texts.local_epochs;
     assign.uplink = std::move(texts.uplink);
+    assign.regime = experiment.regime.preset;
+    assign.submitted_by = submitted_by;
     return assign;
 }
 

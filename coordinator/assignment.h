@@ -7,6 +7,6 @@
 namespace causeway {
 
 /// Without lease, model, cohort and deadline. errors: as work_texts (configs/workload.h)
-Result<Assign> assignment_of(const Experiment& experiment);
+Result<Assign> assignment_of(const Experiment& experiment, const std::string& submitted_by);
 
 }  // namespace causeway

@@ -7,24 +7,38 @@ namespace {
 
 constexpr std::uint32_t lines_per_read = 1000;
 
-Digest chained(const Digest& before, std::string_view entry) {
+}  // namespace
+
+Digest audit_hash(const Digest& before, std::string_view entry) {
     Hasher hasher;
     hasher.update(before.bytes);
     hasher.update(entry);
     return hasher.finish();
 }
 
-}  // namespace
+Json audit_line(std::int64_t now_unix_s, std::string_view event, const Json& detail) {
+    auto line = Json::object().set("at", now_unix_s).set("event", event);
+    for (const auto& [key, value] : detail.fields()) {
+        line.set(key, value);
+    }
+    return line;
+}
 
 Result<Digest> AuditStore::append(const Json& entry) {
     Digest next;
     TRY(database_.transaction([&]() -> Status {
-        const auto text = entry.dump();
-        TRY_ASSIGN(const auto before, head());
-        next = chained(before, text);
-        TRY_ASSIGN(auto write, database_.prepare("INSERT INTO audit (entry, hash) VALUES (?, ?)"));
-        return write.bind(text, next).run();
+        TRY_ASSIGN(next, add(entry));
+        return {};
     }));
+    return next;
+}
+
+Result<Digest> AuditStore::add(const Json& entry) {
+    const auto text = entry.dump();
+    TRY_ASSIGN(const auto before, head());
+    const auto next = audit_hash(before, text);
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO audit (entry, hash) VALUES (?, ?)"));
+    TRY(write.bind(text, next).run());
     return next;
 }
 
@@ -58,7 +72,7 @@ Result<std::uint64_t> AuditStore::verify() {
             return sequence;
         }
         for (const auto& entry : entries) {
-            before = chained(before, entry.entry);
+            before = audit_hash(before, entry.entry);
             if (entry.sequence != ++sequence || entry.hash != before) {
                 return fail(ErrorKind::corrupt, "audit_broken",
                             "line " + std::to_string(sequence) +

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/json.h"
@@ -20,6 +21,12 @@ struct AuditEntry {
     Digest hash;
 };
 
+/// {"at": unix seconds, "event": ..., then the detail's fields}
+Json audit_line(std::int64_t now_unix_s, std::string_view event, const Json& detail);
+
+/// The chain's rule, for whoever checks it elsewhere too (cli/audit_commands.cpp).
+Digest audit_hash(const Digest& before, std::string_view entry);
+
 class AuditStore {
 public:
     /// database: the store's; it must outlive this object.
@@ -27,6 +34,8 @@ public:
 
     /// Adds a line and gives the new head. cost: 1 flush
     Result<Digest> append(const Json& entry);
+    /// The same inside the transaction of what the line speaks of: both are durable, or neither.
+    Result<Digest> add(const Json& entry);
     /// The last hash; zeros when nothing was written.
     Result<Digest> head();
     /// At most `limit` lines after `sequence`.

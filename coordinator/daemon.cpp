@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "coordinator/http.h"
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
 #include "coordinator/state_files.h"
@@ -18,6 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
 /// Serves the snapshots to enrolled peers. The folder's paths are a pure function of the digest.
 BlobSource snapshot_source(const JobRunner& jobs) {
@@ -61,6 +63,7 @@ struct Daemon::Parts {
     FolderLock lock;
     std::shared_ptr<LoopQueue> queue;
     LinkQueues link_queues;
+    std::shared_ptr<Revocations> revocations = std::make_shared<Revocations>();
     std::unique_ptr<Link> link;
     std::unique_ptr<StoreThread> store;
     std::unique_ptr<JobRunner> jobs;
@@ -68,6 +71,7 @@ struct Daemon::Parts {
     std::unique_ptr<TransferEngine> transfers;
     std::unique_ptr<Loop> loop;
     std::thread forward;  // link events into the loop's queue
+    std::unique_ptr<HttpServer> http;
 
     explicit Parts(FolderLock held) : lock(std::move(held)), queue(std::make_shared<LoopQueue>(loop_queue_limit)) {
         link_queues = {std::make_shared<LinkEvents>(link_queue_limit), std::make_shared<LinkEvents>(link_queue_limit)};
@@ -76,6 +80,7 @@ struct Daemon::Parts {
     Parts& operator=(const Parts&) = delete;
     ~Parts() {
         queue->close();
+        http.reset();
         transfers.reset();
         store.reset();  // it tells the job runner of commits
         jobs.reset();   // it asks the link for its traffic
@@ -86,16 +91,28 @@ struct Daemon::Parts {
         }
     }
 
-    Result<Recovered> open_store(const fs::path& state);
+    Result<Recovered> open_store(const fs::path& state, const StateFiles& files);
     Status start_threads(const DaemonOptions& options, StateFiles& files);
     void start_loop(const DaemonOptions& options, NamedModels models, Recovered recovered);
+    Status start_http(const Address& listen);
 };
 
-Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
+/// The first operator is enrolled like any other, so that it is listed, its name is taken and it can be revoked.
+Status adopt_operator(Store& store, const Credentials& credentials) {
+    TRY_ASSIGN(const auto record, certificate_record(credentials.identity.node, credentials.identity.role,
+                                                     credentials.key.public_key, credentials.certificate));
+    return EnrolmentStore(store.database()).adopt(record);
+}
+
+Result<Recovered> Daemon::Parts::open_store(const fs::path& state, const StateFiles& files) {
     TRY_ASSIGN(auto opened, Store::open(state));
+    TRY(adopt_operator(opened, files.first_operator));
+    TRY_ASSIGN(auto revoked, EnrolmentStore(opened.database()).revoked());
+    revocations->publish(std::move(revoked));
     TRY_ASSIGN(auto recovered, opened.load());
     StoreThreadOptions options;
     options.stored = [q = queue](std::uint64_t step) { q->push(StepStored{step}); };
+    options.stuck = [q = queue](Error why) { q->push(StoreStuck{std::move(why)}); };
     options.broken = [q = queue](Error why) { q->push(StopLoop{std::move(why)}); };
     options.committed = [this](std::set<Digest> named) { jobs->keep_only(std::move(named)); };
     store = std::make_unique<StoreThread>(std::move(opened), std::move(options));
@@ -103,7 +120,16 @@ Result<Recovered> Daemon::Parts::open_store(const fs::path& state) {
 }
 
 Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& files) {
-    TRY_ASSIGN(link, Link::start({.credentials = files.coordinator, .listen = options.listen}, link_queues));
+    LinkOptions link_options{.credentials = files.coordinator, .listen = options.listen};
+    link_options.admit = [q = queue, known = revocations](const PeerIdentity& peer, const std::string& address) {
+        if (!known->contains(peer.fingerprint)) {
+            return Status();
+        }
+        LoopEvent refused(SessionRefused{peer, address});
+        (void)q->try_push(refused);  // a line of the audit log is not worth holding the link up
+        return Status(fail(revoked_error()));
+    };
+    TRY_ASSIGN(link, Link::start(std::move(link_options), link_queues));
     JobRunnerOptions job_options{
         .state = options.state, .datasets = options.datasets, .models = options.models, .checkers = options.workers};
     job_options.answer = [q = queue](CoordinatorEvent event) { q->push(std::move(event)); };
@@ -114,7 +140,9 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     };
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
     TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
-    admission = std::make_unique<Admission>(AdmissionOptions{files.authority, std::move(addresses)}, *store);
+    AdmissionOptions desk{.authority = files.authority, .token_addresses = std::move(addresses)};
+    desk.revocations = revocations;
+    admission = std::make_unique<Admission>(std::move(desk), *store);
     clear_spool(options.state / "spool");
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
     return {};
@@ -127,9 +155,9 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
     machine.models = std::move(models);
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
-    loop = std::make_unique<Loop>(Coordinator(std::move(machine), std::move(recovered)),
-                                  LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool"},
-                                  queue);
+    loop = std::make_unique<Loop>(
+        Coordinator(std::move(machine), std::move(recovered)),
+        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", options.alive}, queue);
     forward = std::thread([events = link_queues.control, q = queue] {
         while (auto event = events->pop()) {
             q->push(std::move(*event));
@@ -137,15 +165,28 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     });
 }
 
+Status Daemon::Parts::start_http(const Address& listen) {
+    const auto scrape = [q = queue]() -> std::optional<CoordinatorMetrics> {
+        const auto answer = std::make_shared<BoundedQueue<CoordinatorMetrics>>(1);
+        LoopEvent event = ScrapeMetrics{answer};
+        return q->try_push(event) ? answer->pop_for(scrape_limit) : std::nullopt;
+    };
+    TRY_ASSIGN(http, HttpServer::start(listen, scrape));
+    return {};
+}
+
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     TRY(prepare_process_for_links(limits::sessions));
     TRY_ASSIGN(auto models, describe_models(options.models));
     TRY_ASSIGN(auto files, open_state(options.state, options.federation, wall_clock_unix_s()));
     auto parts = std::make_unique<Parts>(std::move(files.lock));
-    TRY_ASSIGN(auto recovered, parts->open_store(options.state));
+    TRY_ASSIGN(auto recovered, parts->open_store(options.state, files));
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));
     parts->start_loop(options, std::move(models), std::move(recovered));
+    if (options.http) {
+        TRY(parts->start_http(*options.http));
+    }
     return std::make_unique<Daemon>(std::move(parts));
 }
 
@@ -154,6 +195,9 @@ Daemon::~Daemon() = default;
 
 std::uint16_t Daemon::port() const {
     return parts_->link->port();
+}
+std::uint16_t Daemon::http_port() const {
+    return parts_->http ? parts_->http->port() : std::uint16_t{0};
 }
 const std::string& Daemon::federation() const {
     return parts_->admission->federation();

@@ -7,11 +7,14 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/time.h"
 #include "wire/address.h"
 
 namespace causeway {
@@ -25,6 +28,8 @@ struct DaemonOptions {
     std::map<std::string, std::filesystem::path> models;    // safetensors files by name, for `init_from`
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::optional<Address> http;         // loopback: /healthz and /metrics
+    std::function<void(Instant)> alive;  // on each turn of the loop, at least once a second: a watchdog's proof of life
 };
 
 class Daemon {
@@ -41,6 +46,8 @@ public:
     Daemon& operator=(const Daemon&) = delete;
 
     [[nodiscard]] std::uint16_t port() const;
+    /// Of --http; 0 when there is none.
+    [[nodiscard]] std::uint16_t http_port() const;
     [[nodiscard]] const std::string& federation() const;
     /// Serves until stop(). errors: io, corrupt: the store failed for good
     Status run();

@@ -45,6 +45,11 @@ struct MessageReceived {
     SessionId session = 0;
     Message message;
 };
+/// Its certificates were revoked, durably; the link lets it in no more.
+struct NodeRevoked {
+    std::string node;
+    std::string by;
+};
 /// The time asked for by wake_at has come.
 struct Tick {};
 
@@ -91,8 +96,8 @@ struct JobFailed {
 };
 
 using CoordinatorEvent =
-    std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, Tick, ModelMade,
-                 UpdateAbsorbed, SnapshotWritten, ModelEvaluated, JobFailed>;
+    std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
+                 ModelMade, UpdateAbsorbed, SnapshotWritten, ModelEvaluated, JobFailed>;
 
 // ---------------------------------------------------------------- effects
 // persists, executed in order, all of one step in one SQLite transaction

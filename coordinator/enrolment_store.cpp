@@ -3,6 +3,8 @@
 // nothing useful.
 #include "coordinator/enrolment_store.h"
 
+#include "coordinator/audit_store.h"
+
 namespace causeway {
 namespace {
 
@@ -43,7 +45,13 @@ Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix
         TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL"));
         TRY(drop.bind(token.name).run());
         TRY_ASSIGN(auto write, database_.prepare("INSERT INTO tokens VALUES (?, ?, ?, ?, NULL)"));
-        return write.bind(token.secret_sha256, token.name, token.role, token.expires_unix_s).run();
+        TRY(write.bind(token.secret_sha256, token.name, token.role, token.expires_unix_s).run());
+        return audit(now_unix_s, "token.new",
+                     Json::object()
+                         .set("node", token.name)
+                         .set("role", token.role)
+                         .set("expires_unix_s", token.expires_unix_s)
+                         .set("by", token.made_by));
     });
 }
 
@@ -88,6 +96,11 @@ Result<CertificateRecord> EnrolmentStore::enrol_now(const EnrolmentRequest& requ
     TRY(insert(certificate));
     TRY_ASSIGN(auto use, database_.prepare("UPDATE tokens SET used_by = ? WHERE secret_sha256 = ?"));
     TRY(use.bind(request.public_key, request.secret_sha256).run());
+    TRY(audit(request.now_unix_s, "node.enrolled",
+              Json::object()
+                  .set("node", certificate.name)
+                  .set("role", certificate.role)
+                  .set("fingerprint", certificate.fingerprint.hex())));
     return certificate;
 }
 
@@ -124,6 +137,21 @@ Status EnrolmentStore::add_certificate(const CertificateRecord& certificate) {
     return database_.transaction([&] { return insert(certificate); });
 }
 
+Status EnrolmentStore::adopt(const CertificateRecord& certificate) {
+    return database_.transaction([&]() -> Status {
+        TRY_ASSIGN(auto known, database_.prepare("SELECT 1 FROM certificates WHERE fingerprint = ?"));
+        TRY_ASSIGN(const auto exists, known.bind(certificate.fingerprint).next());
+        if (exists) {
+            return {};
+        }
+        TRY(insert(certificate));
+        TRY_ASSIGN(auto inherit,
+                   database_.prepare("UPDATE certificates SET revoked = (SELECT MAX(revoked) FROM certificates "
+                                     "WHERE public_key = ?) WHERE fingerprint = ?"));
+        return inherit.bind(certificate.public_key, certificate.fingerprint).run();
+    });
+}
+
 Result<CertificateRecord> EnrolmentStore::find_certificate(const Digest& fingerprint) {
     TRY_ASSIGN(auto query, database_.prepare(all_columns + "WHERE fingerprint = ?"));
     TRY_ASSIGN(const auto exists, query.bind(fingerprint).next());
@@ -133,7 +161,7 @@ Result<CertificateRecord> EnrolmentStore::find_certificate(const Digest& fingerp
     return read_certificate(query);
 }
 
-Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s) {
+Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s, const std::string& by) {
     return database_.transaction([&]() -> Status {
         TRY_ASSIGN(auto query, database_.prepare("SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL"));
         TRY_ASSIGN(const auto exists, query.bind(name).next());
@@ -143,13 +171,34 @@ Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s) 
         }
         TRY_ASSIGN(auto write,
                    database_.prepare("UPDATE certificates SET revoked = ? WHERE name = ? AND revoked IS NULL"));
-        return write.bind(now_unix_s, name).run();
+        TRY(write.bind(now_unix_s, name).run());
+        return audit(now_unix_s, "node.revoked", Json::object().set("node", name).set("by", by));
     });
 }
 
-// Newest first within a name, so the first row of each name is the one to show.
+Result<std::set<Digest>> EnrolmentStore::revoked() {
+    TRY_ASSIGN(auto query, database_.prepare("SELECT fingerprint FROM certificates WHERE revoked IS NOT NULL"));
+    std::set<Digest> fingerprints;
+    for (;;) {
+        TRY_ASSIGN(const auto found, query.next());
+        if (!found) {
+            return fingerprints;
+        }
+        TRY_ASSIGN(const auto fingerprint, query.digest(0));
+        fingerprints.insert(fingerprint);
+    }
+}
+
+// A line names the time and the event first, so that a list of them reads well.
+Status EnrolmentStore::audit(std::int64_t now_unix_s, const char* event, Json detail) {
+    TRY(AuditStore(database_).add(audit_line(now_unix_s, event, std::move(detail))));
+    return {};
+}
+
+// Live ones first within a name, then the newest, so the first row of each name is the one to show.
 Result<std::vector<CertificateRecord>> EnrolmentStore::nodes() {
-    TRY_ASSIGN(auto query, database_.prepare(all_columns + "ORDER BY name, issued DESC, fingerprint"));
+    TRY_ASSIGN(auto query,
+               database_.prepare(all_columns + "ORDER BY name, revoked IS NOT NULL, issued DESC, fingerprint"));
     std::vector<CertificateRecord> nodes;
     for (;;) {
         TRY_ASSIGN(const auto found, query.next());

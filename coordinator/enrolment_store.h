@@ -9,9 +9,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "common/json.h"
 #include "coordinator/database.h"
 
 namespace causeway {
@@ -21,6 +23,7 @@ struct TokenRecord {
     std::string name;
     std::string role;  // client | host | aggregator | operator
     std::int64_t expires_unix_s = 0;
+    std::string made_by{};  // the operator, for the audit log; not stored with the token
 };
 
 struct CertificateRecord {
@@ -44,6 +47,7 @@ struct EnrolmentRequest {
 /// Signs for a token's name and role. Called inside the transaction; its error undoes everything.
 using IssueCertificate = std::function<Result<CertificateRecord>(const TokenRecord& token, const Bytes& public_key)>;
 
+/// What it decides for good (a token, an enrolment, a revocation) is a line of the audit log in the same transaction.
 class EnrolmentStore {
 public:
     /// database: the store's; it must outlive this object.
@@ -60,12 +64,17 @@ public:
 
     /// A certificate issued without a token: the coordinator's own, the first operator's, renewals.
     Status add_certificate(const CertificateRecord& certificate);
+    /// The same for one that may be known already, at every start. A new certificate of a key that was revoked is
+    /// revoked too: renewal does not undo a revocation.
+    Status adopt(const CertificateRecord& certificate);
     /// errors   not_found `unknown_certificate`
     Result<CertificateRecord> find_certificate(const Digest& fingerprint);
     /// Every certificate of that name is revoked; its connections are the caller's to close.
     ///
     /// errors   not_found `unknown_node`: no live certificate has that name
-    Status revoke(const std::string& name, std::int64_t now_unix_s);
+    Status revoke(const std::string& name, std::int64_t now_unix_s, const std::string& by = {});
+    /// Of every certificate that is revoked, expired ones included: an expired one is refused in any case.
+    Result<std::set<Digest>> revoked();
     /// The latest certificate of each name, by name.
     Result<std::vector<CertificateRecord>> nodes();
 
@@ -74,6 +83,7 @@ private:
     Result<CertificateRecord> enrol_now(const EnrolmentRequest& request, const IssueCertificate& issue);
     Result<CertificateRecord> repeat_answer(const EnrolmentRequest& request);
     Status insert(const CertificateRecord& certificate);
+    Status audit(std::int64_t now_unix_s, const char* event, Json detail);
     Result<bool> name_is_taken(const std::string& name, std::int64_t now_unix_s);
 
     Database& database_;

@@ -138,10 +138,22 @@ void ExperimentMachine::run_job(Job job, CoordinatorEffects& effects) {
     effects.jobs.push_back(std::move(job));
 }
 
-void ExperimentMachine::job_done(CoordinatorEffects& effects) {
+void ExperimentMachine::job_done() {
     retry_ = {};
+    go_on();
+}
+
+/// Not persisted: it is true of this machine now, and a disk that is full cannot store that it is.
+void ExperimentMachine::pause(const std::string& reason) {
+    saved_.state = "paused";
+    saved_.reason = reason;
+}
+
+/// To what the store has said all the while.
+void ExperimentMachine::go_on() {
     if (saved_.state == "paused") {
-        set_state(records_.empty() ? "starting" : "running", "", effects);
+        saved_.state = records_.empty() ? "starting" : "running";
+        saved_.reason.clear();
     }
 }
 
@@ -159,9 +171,13 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     // An answer to a job of a phase that is over changes nothing.
     const bool expected =
         (phase_ == Phase::making && failed.job == "make_model") ||
+        (phase_ == Phase::open && failed.job == "open_round" && failed.round == round_->number()) ||
         (phase_ == Phase::finishing && failed.job == "finish_round" && failed.round == round_->number());
-    if (!expected || !retry_.job) {
+    if (!expected) {
         return;
+    }
+    if (phase_ == Phase::open) {  // its success has no answer, so it was not remembered
+        retry_.job = OpenRound{id(), round_->number(), records_.back().model};
     }
     // Only what this machine can get over is tried again: a full disk, not a model that cannot be made.
     if (failed.error.kind != ErrorKind::io && failed.error.kind != ErrorKind::overloaded) {
@@ -170,14 +186,14 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     retry_.pause = retry_.pause == Duration::zero() ? limits::job_retry_first
                                                     : std::min(retry_.pause * 2, limits::job_retry_longest);
     retry_.at = turn.now + retry_.pause;
-    set_state("paused", failed.error.code + ": " + failed.error.message, turn.effects);
+    pause(failed.error.code + ": " + failed.error.message);
 }
 
 void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     if (phase_ != Phase::making) {
         return;
     }
-    job_done(turn.effects);
+    job_done();
     // The first cohort is part of the same transaction: a restart needs no second draw.
     records_.push_back({0, made.model, made.bytes, Json::object(), {}});
     auto cohort = draw_cohort(turn, 1);
@@ -223,12 +239,16 @@ void ExperimentMachine::evaluation_settled(Turn turn, std::uint32_t round) {
 void ExperimentMachine::tick(Turn turn) {
     if (phase_ == Phase::waiting) {
         look_for_members(turn);
-    } else if (phase_ == Phase::open) {
-        round_->tick(turn.now, turn.effects);
-        check_round(turn);
     } else if (turn.now >= retry_.at && retry_.job) {
         retry_.at = never;
         turn.effects.jobs.push_back(*retry_.job);
+        if (phase_ == Phase::open) {
+            retry_.job.reset();
+        }
+    }
+    if (phase_ == Phase::open) {
+        round_->tick(turn.now, turn.effects);
+        check_round(turn);
     }
 }
 
@@ -237,7 +257,7 @@ Instant ExperimentMachine::deadline() const {
         case Phase::waiting:
             return wait_until_;
         case Phase::open:
-            return round_->deadline();
+            return std::min(round_->deadline(), retry_.at);
         case Phase::making:
         case Phase::finishing:
             return retry_.at;

@@ -64,6 +64,8 @@ public:
     /// A client came (back) or went; `held` are the updates of this experiment that its Hello names.
     void member_ready(Turn turn, const Member& member, const std::vector<HeldUpdate>& held);
     void member_lost(Turn turn, const std::string& node, bool session_gone);
+    /// It does not come back under that identity: dropped now, not after `rejoin`.
+    void member_revoked(Turn turn, const std::string& node, const std::string& why);
     void on_message(Turn turn, const Member& member, const Message& message);
     void on_model_made(Turn turn, const ModelMade& made);
     void on_absorbed(Turn turn, const UpdateAbsorbed& absorbed);
@@ -104,7 +106,9 @@ private:
     void wait_for_members(Turn turn);
     void look_for_members(Turn turn);
     void run_job(Job job, CoordinatorEffects& effects);
-    void job_done(CoordinatorEffects& effects);
+    void job_done();
+    void pause(const std::string& reason);
+    void go_on();
     [[nodiscard]] std::vector<std::string> eligible(const Turn& turn) const;
     [[nodiscard]] bool enough(std::size_t eligible) const;
     /// Sorted; empty when too few are there.

@@ -115,6 +115,13 @@ void ExperimentMachine::member_lost(Turn turn, const std::string& node, bool ses
     }
 }
 
+void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const std::string& why) {
+    if (round_) {
+        round_->expel(node, "revoked", why, turn.effects);
+        check_round(turn);
+    }
+}
+
 /// Only an open round listens. Late words are answered with what is true now, and change nothing.
 void ExperimentMachine::on_message(Turn turn, const Member& member, const Message& message) {
     if (const auto* offer = std::get_if<Offer>(&message)) {

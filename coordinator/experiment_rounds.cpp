@@ -43,6 +43,11 @@ void ExperimentMachine::check_round(Turn turn) {
     if (phase_ != Phase::open) {
         return;
     }
+    if (const auto fault = round_->machine_fault(); !fault.empty()) {
+        pause(fault);
+    } else if (!retry_.job) {
+        go_on();
+    }
     for (auto& node : round_->take_dropped()) {
         lapsed_.insert(std::move(node));
     }
@@ -68,7 +73,7 @@ void ExperimentMachine::check_round(Turn turn) {
 /// The next model is on the disk under its digest; only now can a transaction name it.
 void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) {
     if (phase_ == Phase::finishing && snapshot.round == round_->number()) {
-        job_done(turn.effects);
+        job_done();
         commit(turn, snapshot);
     }
 }

@@ -94,13 +94,11 @@ void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& fil
 }
 
 void JobRunner::open_round(const OpenRound& job) {
-    if (auto setup = setup_of(job.experiment, job.round, "finish_round")) {
+    if (auto setup = setup_of(job.experiment, job.round, "open_round")) {
         sums_->post([this, job, setup] {
-            const auto input = open(setup, job);
-            if (!input) {
-                log_error("coordinator",
-                          fmt::format("experiment {}, round {}: {}", job.experiment, job.round, input.error().message));
+            if (const auto input = open(setup, job); !input) {
                 rounds_.erase(job.experiment);
+                answer_failed(job.experiment, job.round, "open_round", input.error());
             }
         });
     }

@@ -20,6 +20,8 @@ constexpr Duration job_retry_longest = 30s;
 /// A broken transfer of an update is asked for again after this, doubling; after so many the member is dropped.
 constexpr Duration transfer_retry_first = 500ms;
 constexpr std::uint32_t transfer_attempts = 6;  // 15.5 s of trying
+/// What this machine could not take (disk full) it tries again after this, as long as it lasts.
+constexpr Duration machine_fault_retry = 1s;
 /// An exact sum holds integer weights below this (design: exact sums).
 constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
 

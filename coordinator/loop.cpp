@@ -3,13 +3,10 @@
 
 #include <fmt/format.h>
 
-#include "common/log.h"
 #include "coordinator/daemon_log.h"
 
 namespace causeway {
 namespace {
-
-constexpr std::size_t longest_request = max_request_bytes;
 
 template <class... Cases>
 struct Overloaded : Cases... {
@@ -26,16 +23,6 @@ UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
             .fetch_error = std::move(why)};
 }
 
-/// Every command of an operator comes and goes: news only to who looks for it.
-LogLevel level_of(const Identity& identity) {
-    return identity.role == Role::operator_ ? LogLevel::debug : LogLevel::info;
-}
-
-/// Verbs that the loop hands to the admission desk instead of the machines.
-bool is_token_verb(const Request& request) {
-    return request.verb == "token.new";
-}
-
 }  // namespace
 
 Loop::Loop(Coordinator machine, LoopPartners partners, std::shared_ptr<LoopQueue> queue)
@@ -50,6 +37,9 @@ Status Loop::run() {
             std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue_->pop_for(patience);
         now_ = real_now();
+        if (partners_.alive) {
+            partners_.alive(now_);
+        }
         if (event) {
             if (const auto* stop = std::get_if<StopLoop>(&*event)) {
                 return stop->why ? Status(fail(*stop->why)) : Status();
@@ -156,6 +146,7 @@ void Loop::cancel(const CancelAbsorb& job) {
 }
 
 void Loop::on(const StepStored& event) {
+    stuck_.reset();
     effects_.stored(event.step);
     release();
 }
@@ -167,94 +158,6 @@ void Loop::on(const SendLater& event) {
     } else {
         partners_.link.send(event.connection, event.message);
     }
-}
-
-// ---------------------------------------------------------------- peers
-
-void Loop::on(const LinkEvent& event) {
-    std::visit([this](const auto& e) { on_peer(e); }, event);
-}
-
-void Loop::on_peer(const PeerOpened& event) {
-    if (event.kind == ConnectionKind::control && event.peer) {
-        sessions_[event.connection] = {*event.peer, event.address, false};
-    }
-}
-
-void Loop::on_peer(const PeerMessage& event) {
-    if (const auto* join = std::get_if<JoinRequest>(&event.message)) {
-        return on_join(event.connection, *join);
-    }
-    const auto session = sessions_.find(event.connection);
-    if (session == sessions_.end()) {
-        return;
-    }
-    const auto& identity = session->second.peer.identity;
-    if (const auto* hello = std::get_if<Hello>(&event.message); hello && !session->second.greeted) {
-        session->second.greeted = true;
-        log_line(
-            level_of(identity), "coordinator",
-            fmt::format("{} {} connected from {}", to_string(identity.role), identity.node, session->second.address));
-        return step(SessionOpened{event.connection, identity.node, std::string(to_string(identity.role)), *hello});
-    }
-    if (const auto* request = std::get_if<Request>(&event.message); request && is_token_verb(*request)) {
-        return on_request(event.connection, session->second, *request);
-    }
-    step(MessageReceived{event.connection, event.message});
-}
-
-void Loop::on_peer(const PeerClosed& event) {
-    if (const auto session = sessions_.extract(event.connection)) {
-        const auto& identity = session.mapped().peer.identity;
-        log_line(level_of(identity), "coordinator",
-                 fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
-        partners_.transfers.detach(event.connection);
-        step(SessionClosed{event.connection, event.why.code});
-    }
-}
-
-void Loop::on_peer(const PeerSilent& event) {
-    step(SessionSilent{event.connection});
-}
-
-void Loop::on_peer(const PeerHeard& event) {
-    step(SessionHeard{event.connection});
-}
-
-void Loop::on_request(ConnectionId connection, const Session& session, const Request& request) {
-    if (session.peer.identity.role != Role::operator_) {
-        return answer(connection, request.id,
-                      fail(ErrorKind::refused, "not_an_operator", "only an operator's identity may ask for this"));
-    }
-    const auto body = Json::parse(request.body, longest_request);
-    if (!body) {
-        return answer(connection, request.id, fail(body.error()));
-    }
-    partners_.admission.new_token(*body, [queue = queue_, connection, id = request.id](const Result<Json>& reply) {
-        queue->push(SendLater{connection, reply ? Reply{.id = id, .body = reply->dump()}
-                                                : Reply{.id = id,
-                                                        .error = ErrorNotice{reply.error().kind, reply.error().code,
-                                                                             reply.error().message}}});
-    });
-}
-
-void Loop::on_join(ConnectionId connection, const JoinRequest& request) {
-    partners_.admission.enrol(request, [queue = queue_, connection, name = request.name](Message reply) {
-        const auto* refusal = std::get_if<ErrorNotice>(&reply);
-        log_info("coordinator", refusal ? fmt::format("{} may not join: {}", name, refusal->message)
-                                        : fmt::format("{} has joined", name));
-        queue->push(SendLater{connection, std::move(reply)});
-    });
-}
-
-void Loop::answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body) {
-    Reply reply{.id = request};
-    if (body) {
-        reply.body = body->dump();
-    } else {
-        reply.error = ErrorNotice{body.error().kind, body.error().code, body.error().message};
-    }
-    partners_.link.send(connection, std::move(reply));
 }
 
 }  // namespace causeway

@@ -14,6 +14,7 @@
 #include "coordinator/admission.h"
 #include "coordinator/job_runner.h"
 #include "coordinator/machine.h"
+#include "coordinator/metrics.h"
 #include "coordinator/store_thread.h"
 #include "wire/transfer_engine.h"
 
@@ -23,6 +24,9 @@ namespace causeway {
 struct StepStored {
     std::uint64_t step = 0;
 };
+struct StoreStuck {  // until the next StepStored
+    Error why;
+};
 struct UpdateFetched {
     AbsorbUpdate job;
     Result<std::filesystem::path> file;
@@ -31,10 +35,19 @@ struct SendLater {  // an answer that another thread has worked out
     ConnectionId connection = 0;
     Message message;
 };
+struct SessionRefused {  // by the link: its certificate is revoked
+    PeerIdentity peer;
+    std::string address;
+};
+/// --http asks what to show; the answer goes into the queue that the asker waits on.
+struct ScrapeMetrics {
+    std::shared_ptr<BoundedQueue<CoordinatorMetrics>> answer;
+};
 struct StopLoop {
     std::optional<Error> why;
 };
-using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, UpdateFetched, SendLater, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, CoordinatorEvent, StepStored, StoreStuck, UpdateFetched, SendLater,
+                               SessionRefused, ScrapeMetrics, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// The threads that the loop hands work to; all outlive it.
@@ -45,6 +58,7 @@ struct LoopPartners {
     JobRunner& jobs;
     Admission& admission;
     std::filesystem::path spool;
+    std::function<void(Instant)> alive;  // called on each turn, at least once a second
 };
 
 class Loop {
@@ -72,8 +86,11 @@ private:
     void on(const LinkEvent& event);
     void on(const CoordinatorEvent& event) { step(event); }
     void on(const StepStored& event);
+    void on(const StoreStuck& event) { stuck_ = event.why; }
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
+    void on(const SessionRefused& event) { partners_.admission.note_refusal(event.peer, event.address); }
+    void on(const ScrapeMetrics& event);
     void on(const StopLoop&) {}
     void on_peer(const PeerOpened& event);
     void on_peer(const PeerMessage& event);
@@ -81,7 +98,10 @@ private:
     void on_peer(const PeerSilent& event);
     void on_peer(const PeerHeard& event);
     void on_peer(const PeerSent&) {}
+    bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
+    void revoke(const Json& body, const std::string& by, const Admission::Answer& done);
+    [[nodiscard]] std::set<std::string> connected() const;
     void on_join(ConnectionId connection, const JoinRequest& request);
     void answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body);
 
@@ -92,6 +112,7 @@ private:
     std::map<ConnectionId, Session> sessions_;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
+    std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};
     Instant wake_at_ = never;
 };

@@ -43,7 +43,8 @@ void Coordinator::recover(const RecoveredExperiment& recovered) {
     const auto id = recovered.saved.experiment;
     last_experiment_ = std::max(last_experiment_, id);
     auto config = read_experiment_or_fail(recovered.saved.file, recovered.saved.name);
-    auto assignment = config ? assignment_of(*config) : Result<Assign>(fail(config.error()));
+    auto assignment =
+        config ? assignment_of(*config, recovered.saved.submitted_by) : Result<Assign>(fail(config.error()));
     if (!assignment) {
         unusable_[id] = "unreadable: " + assignment.error().message;
     } else if (!contiguous(recovered.rounds)) {
@@ -207,6 +208,20 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
     }
 }
 
+/// At once, and without waiting for it to come back: nothing that its sessions say from here on is heard.
+void Coordinator::on(Instant now, const NodeRevoked& event, CoordinatorEffects& effects) {
+    const auto why = "revoked by " + event.by;
+    for (const auto session : members_.revoke(event.node)) {
+        watches_.close(session);
+        effects.close.push_back(
+            {session, "revoked",
+             "this identity was " + why + "; to come back, ask for a new token and join with a new state folder"});
+    }
+    for (auto& [id, experiment] : experiments_) {
+        experiment.member_revoked({now, members_, busy_for(id), effects}, event.node, why);
+    }
+}
+
 void Coordinator::on(Instant, const Tick&, CoordinatorEffects&) {}  // finish() does what is due
 
 // ---------------------------------------------------------------- results of jobs
@@ -306,7 +321,7 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
 /// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.
 Result<Json> Coordinator::submit(const Member& member, const Json& body, CoordinatorEffects& effects) {
     TRY_ASSIGN(auto config, check_submission(body, members_, options_.models));
-    TRY_ASSIGN(auto assignment, assignment_of(config));
+    TRY_ASSIGN(auto assignment, assignment_of(config, member.node));
     const auto queued = static_cast<std::size_t>(std::count_if(
         experiments_.begin(), experiments_.end(), [](const auto& entry) { return entry.second.queued(); }));
     if (queued >= limits::queued_experiments || experiments_.size() >= limits::experiments) {

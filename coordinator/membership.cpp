@@ -65,6 +65,22 @@ std::string Membership::close(SessionId session) {
     return node;
 }
 
+std::vector<SessionId> Membership::revoke(std::string_view node) {
+    std::vector<SessionId> sessions;
+    for (const auto& [session, member] : operators_) {
+        if (member.node == node) {
+            sessions.push_back(session);
+        }
+    }
+    if (const auto* member = by_node(node)) {
+        sessions.push_back(member->session);
+    }
+    for (const auto session : sessions) {
+        close(session);
+    }
+    return sessions;
+}
+
 const Member* Membership::set_silent(SessionId session, bool silent) {
     const auto found = nodes_by_session_.find(session);
     if (found == nodes_by_session_.end()) {

@@ -35,6 +35,8 @@ public:
     const Member& open(const SessionOpened& opened, CoordinatorEffects& effects);
     /// The node that has lost its session, or empty: an operator's, or not (or no longer) a node's.
     std::string close(SessionId session);
+    /// Forgets the node's sessions, an operator's too, and gives them: they are the caller's to close.
+    std::vector<SessionId> revoke(std::string_view node);
     /// Marks silence or the end of it; nullptr when that session is no node's or nothing changed.
     const Member* set_silent(SessionId session, bool silent);
 

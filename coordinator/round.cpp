@@ -55,6 +55,7 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
     place->lease.resync();
     // An offer was made under the lease before; the member makes it again, at once when it holds the update.
     place->offer.reset();
+    place->machine_fault.clear();
     place->retry_at = never;
     if (place->lease.attempt() > 1) {
         log(decisions::next_attempt, decisions::attempt_detail(node, place->lease.attempt()), effects);
@@ -79,9 +80,20 @@ void Round::lost(Instant now, const std::string& node, bool session_gone, Coordi
         place->session = 0;
     }
     place->offer.reset();
+    place->machine_fault.clear();
     place->retry_at = never;
     if (place->lease.suspect(now)) {
         tick(now, effects);  // with rejoin = 0 suspicion drops at once
+    }
+}
+
+void Round::expel(const std::string& node, const std::string& code, const std::string& message,
+                  CoordinatorEffects& effects) {
+    if (auto* place = find(node); place != nullptr && !place->lease.over()) {
+        place->session = 0;
+        place->offer.reset();
+        place->retry_at = never;
+        drop(node, *place, code, message, effects);
     }
 }
 
@@ -170,11 +182,13 @@ void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordinator
         return;
     }
     const auto asked = *std::exchange(place->absorbing, std::nullopt);
+    place->machine_fault.clear();
     if (absorbed.fetch_error) {
         transfer_broke(now, absorbed.node, *place, *absorbed.fetch_error, effects);
     } else {
         settle(absorbed.node, *place, asked, absorbed.refusal, effects);
     }
+    keep_clock(now);
 }
 
 /// From every state: what is in the sum counts, also when its member was about to be dropped.
@@ -202,6 +216,12 @@ void Round::transfer_broke(Instant now, const std::string& node, Place& place, c
     }
     if (!place.offer) {
         return;  // the lease is under suspicion: a resync brings a new offer
+    }
+    // `io` is only ever this machine's own: the member has done its part and keeps its place, however long it takes.
+    if (error.kind == ErrorKind::io) {
+        place.machine_fault = error.code + ": " + error.message;
+        place.retry_at = now + limits::machine_fault_retry;
+        return;
     }
     if (++place.failed_transfers >= limits::transfer_attempts) {
         drop(node, place, "transfer_failed", error.message, effects);
@@ -249,9 +269,30 @@ void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEf
     }
 }
 
+/// Time in which this machine cannot take what members offer does not count against them.
+void Round::keep_clock(Instant now) {
+    const bool failing = !machine_fault().empty();
+    if (failing && !stopped_at_) {
+        stopped_at_ = now;
+    } else if (!failing && stopped_at_) {
+        const auto lost = now - *std::exchange(stopped_at_, std::nullopt);
+        closes_at_ = closes_at_ < never - lost ? closes_at_ + lost : never;
+    }
+}
+
+std::string Round::machine_fault() const {
+    for (const auto& [node, place] : members_) {
+        if (!place.lease.over() && !place.machine_fault.empty()) {
+            return place.machine_fault;
+        }
+    }
+    return "";
+}
+
 /// The straggler deadline comes first: it ends everything that is not settled.
 void Round::tick(Instant now, CoordinatorEffects& effects) {
-    const bool late = now >= closes_at_;
+    keep_clock(now);
+    const bool late = !stopped_at_ && now >= closes_at_;
     for (auto& [node, place] : members_) {
         if (place.lease.over() || !place.drop_code.empty()) {
             continue;
@@ -299,7 +340,7 @@ Instant Round::deadline() const {
     Instant next = never;
     for (const auto& [node, place] : members_) {
         if (!place.lease.over() && place.drop_code.empty()) {
-            next = std::min({next, closes_at_, place.lease.deadline(), place.retry_at});
+            next = std::min({next, stopped_at_ ? never : closes_at_, place.lease.deadline(), place.retry_at});
         }
     }
     return next;

@@ -45,6 +45,9 @@ public:
                CoordinatorEffects& effects);
     /// Its session is silent or gone.
     void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects);
+    /// Drops the member whatever its lease says. What is in the sum already counts: it was said by a member.
+    void expel(const std::string& node, const std::string& code, const std::string& message,
+               CoordinatorEffects& effects);
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects);
     void on_progress(const std::string& node, const Progress& progress);
     void on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects);
@@ -68,6 +71,8 @@ public:
     [[nodiscard]] std::uint32_t possible() const;
     /// "; NODE: code: why" of a member that does not count, for the reason of a lost quorum; empty: none.
     [[nodiscard]] std::string why_missing() const;
+    /// "code: why" of this machine while it cannot take an update that a member has offered; empty: it can.
+    [[nodiscard]] std::string machine_fault() const;
     /// Nodes that were dropped since the last call: drawn again only after they resync.
     [[nodiscard]] std::vector<std::string> take_dropped() { return std::exchange(newly_dropped_, {}); }
     /// For `experiment status`: per member what it does, its attempt, step and steps.
@@ -84,6 +89,7 @@ private:
         std::string drop_code;  // set when it is dropped, or will be once `absorbing` is answered
         std::string drop_message;
         std::uint32_t failed_transfers = 0;
+        std::string machine_fault;  // the last pull failed by this machine: no fault of the member
         Instant retry_at = never;
         Progress progress;
 
@@ -101,12 +107,14 @@ private:
                 CoordinatorEffects& effects);
     void transfer_broke(Instant now, const std::string& node, Place& place, const Error& error,
                         CoordinatorEffects& effects);
+    void keep_clock(Instant now);
     /// Now, or once the absorption under way is answered.
     void drop(const std::string& node, Place& place, std::string code, std::string message,
               CoordinatorEffects& effects);
 
     RoundPlan plan_;
-    Instant closes_at_;  // straggler deadline
+    Instant closes_at_;                  // straggler deadline
+    std::optional<Instant> stopped_at_;  // since when this machine's fault stops its clock
     std::map<std::string, Place> members_;
     std::vector<std::string> newly_dropped_;
 };

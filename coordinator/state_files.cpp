@@ -96,9 +96,9 @@ Result<StateFiles> open_state(const fs::path& state, const std::string& federati
     TRY_ASSIGN(auto lock, FolderLock::acquire(state));
     TRY_ASSIGN(auto authority, open_authority(state / "ca", federation, now_s));
     TRY_ASSIGN(auto own, open_credentials(state / "coordinator", authority, Role::coordinator, "coordinator", now_s));
-    TRY(open_credentials(state / "operator", authority, Role::operator_, "operator", now_s));
+    TRY_ASSIGN(auto operator_, open_credentials(state / "operator", authority, Role::operator_, "operator", now_s));
     TRY(make_private_folder(state / "spool"));
-    return StateFiles{std::move(lock), std::move(authority), std::move(own)};
+    return StateFiles{std::move(lock), std::move(authority), std::move(own), std::move(operator_)};
 }
 
 Status write_operator_address(const fs::path& state, const Address& listen, std::uint16_t port) {

@@ -22,6 +22,7 @@ struct StateFiles {
     FolderLock lock;
     Authority authority;
     Credentials coordinator;
+    Credentials first_operator;
 };
 
 /// Opens the folder, or makes it with a new authority for `federation`.

@@ -4,6 +4,7 @@
 
 #include <system_error>
 
+#include "coordinator/audit_store.h"
 #include "coordinator/schema.h"
 #include "coordinator/store_load.h"
 
@@ -33,7 +34,7 @@ Json to_json(const std::vector<std::string>& names) {
 Result<Store> Store::open(const std::filesystem::path& state, StoreOptions options) {
     const auto path = state / "coordinator.db";
     TRY_ASSIGN(auto database, Database::open(path, options.database));
-    Store store(std::move(database));
+    Store store(std::move(database), std::move(options.unix_now));
     TRY(store.migrate(path, options.migrations.empty() ? store_migrations() : options.migrations));
     TRY(store.raise_epoch());
     return store;
@@ -98,10 +99,24 @@ Status Store::save(const SaveExperiment& experiment) {
                                              "DO UPDATE SET name = excluded.name, file = excluded.file, "
                                              "state = excluded.state, reason = excluded.reason, "
                                              "submitted_by = excluded.submitted_by"));
-    return write
-        .bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
-              experiment.submitted_by)
-        .run();
+    TRY(write
+            .bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
+                  experiment.submitted_by)
+            .run());
+    return audit(experiment, before);
+}
+
+/// Two lines of an experiment's life, each once: who asked for it, and how it ended.
+Status Store::audit(const SaveExperiment& experiment, const std::string& before) {
+    auto detail = Json::object().set("experiment", experiment.experiment).set("name", experiment.name);
+    if (before.empty()) {
+        detail.set("file_sha256", sha256(experiment.file).hex()).set("by", experiment.submitted_by);
+        TRY(AuditStore(database_).add(audit_line(unix_now_(), "experiment.submitted", detail)));
+    } else if (is_terminal(experiment.state) && before != experiment.state) {
+        detail.set("state", experiment.state).set("reason", experiment.reason);
+        TRY(AuditStore(database_).add(audit_line(unix_now_(), "experiment.ended", detail)));
+    }
+    return {};
 }
 
 Status Store::save(const SaveDecision& decision) {

@@ -7,9 +7,11 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <span>
 
+#include "common/time.h"
 #include "coordinator/database.h"
 #include "coordinator/recovered.h"
 
@@ -17,7 +19,8 @@ namespace causeway {
 
 struct StoreOptions {
     DatabaseOptions database;
-    std::span<const char* const> migrations;  // empty: this build's (coordinator/schema.h)
+    std::span<const char* const> migrations;                     // empty: this build's (coordinator/schema.h)
+    std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // dates the audit log
 };
 
 class Store {
@@ -50,10 +53,12 @@ public:
     [[nodiscard]] Database& database() { return database_; }
 
 private:
-    explicit Store(Database database) : database_(std::move(database)) {}
+    Store(Database database, std::function<std::int64_t()> unix_now)
+        : database_(std::move(database)), unix_now_(std::move(unix_now)) {}
     Status migrate(const std::filesystem::path& path, std::span<const char* const> migrations);
     Status raise_epoch();
     Status save(const SaveExperiment& experiment);
+    Status audit(const SaveExperiment& experiment, const std::string& before);
     Status save(const SaveDecision& decision);
     Status save(const SaveCommit& commit);
     Status save(const SaveEvaluation& evaluation);
@@ -63,6 +68,7 @@ private:
     Result<bool> is_repeated(const SaveCommit& commit);
 
     Database database_;
+    std::function<std::int64_t()> unix_now_;
     std::uint64_t epoch_ = 0;
 };
 

@@ -2,6 +2,7 @@
 #include "coordinator/store_thread.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace causeway {
 namespace {
@@ -25,17 +26,28 @@ void StoreThread::execute(std::uint64_t step, std::vector<Persist> persists) {
 }
 
 void StoreThread::run(std::function<void(Store&)> task) {
-    thread_->post([this, task = std::move(task)] { task(store_); });
+    thread_->post([this, task = std::move(task)] {
+        task(store_);
+        flushes_ = store_.flushes();
+    });
 }
 
 void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& persists) {
-    const auto stored = retry_.until_done("store", [&] { return store_.execute(persists); });
+    auto tell = options_.stuck;  // once per step
+    const auto stored = retry_.until_done("store", [&] {
+        auto done = store_.execute(persists);
+        if (!done && done.error().kind == ErrorKind::io && tell) {
+            std::exchange(tell, {})(done.error());
+        }
+        return done;
+    });
     if (!stored && stored.error().code == "stopped") {
         return;  // the step was never released, so nobody relies on it
     }
     if (!stored) {
         return options_.broken(stored.error());
     }
+    flushes_ = store_.flushes();
     options_.stored(step);
     if (has_commit(persists)) {
         if (auto named = store_.named_models()) {

@@ -4,6 +4,7 @@
 // on it is released meanwhile. Any other failure is final for the process, and said so.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <vector>
@@ -16,6 +17,7 @@ namespace causeway {
 
 struct StoreThreadOptions {
     std::function<void(std::uint64_t step)> stored;   // the step's persists are durable
+    std::function<void(Error)> stuck;                 // it cannot be stored yet, and is tried again; may be empty
     std::function<void(Error)> broken;                // the store cannot go on: stop the process
     std::function<void(std::set<Digest>)> committed;  // after a commit: the models that are still named
 };
@@ -30,6 +32,8 @@ public:
     void execute(std::uint64_t step, std::vector<Persist> persists);
     /// Anything else: enrolment, lists.
     void run(std::function<void(Store&)> task);
+    /// Of the database, so far. threads  thread-safe
+    [[nodiscard]] std::uint64_t flushes() const { return flushes_; }
 
 private:
     void store_step(std::uint64_t step, const std::vector<Persist>& persists);
@@ -37,6 +41,7 @@ private:
     StoreThreadOptions options_;
     Store store_;  // the thread's
     Retry retry_;
+    std::atomic<std::uint64_t> flushes_{0};
     std::unique_ptr<WorkThread> thread_;
 };
 

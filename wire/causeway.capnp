@@ -133,6 +133,8 @@ struct Assign {
   modelBytes @14 :UInt64;
   cohort @15 :UInt32;
   deadlineMs @16 :UInt32;         # from now, 0: none
+  regime @17 :Text;               # the preset's name; empty from a coordinator that does not say
+  submittedBy @18 :Text;          # the operator's node name; empty likewise
 }
 
 struct Counted {

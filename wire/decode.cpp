@@ -201,6 +201,8 @@ struct Reader {
         assign.model_bytes = judge.size(from.getModelBytes(), "assign.model_bytes");
         assign.cohort = from.getCohort();
         assign.deadline_ms = from.getDeadlineMs();
+        assign.regime = judge.text(from.getRegime(), max_name, "assign.regime");
+        assign.submitted_by = judge.text(from.getSubmittedBy(), max_name, "assign.submitted_by");
         return assign;
     }
     Counted read(cs::Counted::Reader from) {

@@ -136,6 +136,8 @@ struct Writer {
         a.setModelBytes(m.model_bytes);
         a.setCohort(m.cohort);
         a.setDeadlineMs(m.deadline_ms);
+        a.setRegime(text(m.regime));
+        a.setSubmittedBy(text(m.submitted_by));
     }
     void operator()(const Counted& m) {
         auto c = to.initCounted();

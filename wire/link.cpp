@@ -253,7 +253,7 @@ Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues
     if (!queues.bulk) {
         options.limits.bulk_per_session = 0;
     }
-    state->core.emplace(options.limits, std::move(accepting), std::move(connecting), *state);
+    state->core.emplace(options.limits, std::move(accepting), std::move(connecting), *state, options.admit);
     state->options = std::move(options);
     state->queues = std::move(queues);
     auto* raw = state.get();

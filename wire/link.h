@@ -84,11 +84,16 @@ struct LinkLimits {
     Duration dead = std::chrono::seconds(15);       // a silent connection is closed then, or after twice its bound
 };
 
+/// Whether a peer with a good certificate may have a connection, asked once per accepted connection before its first
+/// message. threads: called on the link thread, which it must not hold up. errors: said to the peer, then closed
+using AdmitPeer = std::function<Status(const PeerIdentity& peer, const std::string& address)>;
+
 struct LinkOptions {
     std::optional<Credentials> credentials;  // needed by all but a joining node
     std::optional<Address> listen;           // the coordinator; port 0: any free one
     LinkLimits limits;
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // judges certificates
+    AdmitPeer admit{};                       // none: whoever the authority vouches for
 };
 
 /// Where events go: bulk connections' to one queue (the transfer engine), all others' to the other.
@@ -124,7 +129,8 @@ public:
     ConnectionId connect(ConnectOptions options);
     /// In order per connection; dropped when it is gone (PeerClosed says so).
     void send(ConnectionId connection, Message message);
-    /// Says why (an ErrorNotice, or a Bye when `why.code` is "bye"), then closes; PeerClosed follows.
+    /// Says why (an ErrorNotice, or a Bye when `why.code` is "bye"), then closes; PeerClosed follows. When a session is
+    /// closed as `refused`, its bulk connections are closed with it, not after it.
     void close(ConnectionId connection, Error why);
     void set_pace(ConnectionId connection, Pace pace);
 

@@ -23,8 +23,12 @@ std::size_t wire_size(std::size_t frame) {
 }  // namespace
 
 LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-                   LinkPort& port)
-    : limits_(limits), accepting_(std::move(accepting)), connecting_(std::move(connecting)), port_(port) {}
+                   LinkPort& port, AdmitPeer admit)
+    : limits_(limits),
+      accepting_(std::move(accepting)),
+      connecting_(std::move(connecting)),
+      port_(port),
+      admit_(std::move(admit)) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
     const auto found = peers_.find(connection);
@@ -43,9 +47,33 @@ std::size_t LinkCore::count_unauthenticated() const {
 
 // ---------------------------------------------------------------- from the sockets
 
+/// Strangers that say nothing must not keep out who does: the host with most of them loses the one it has had longest,
+/// so a flood from one host costs nobody else a connection, and an honest handshake is over long before its turn.
+void LinkCore::make_room(Instant now) {
+    const auto host = [](const Peer& peer) { return peer.address.substr(0, peer.address.rfind(':')); };
+    std::map<std::string, std::pair<std::size_t, const Peer*>> strangers;  // by host: how many, and the first
+    for (const auto& [id, peer] : peers_) {
+        if (peer.accepted && !peer.announced) {
+            auto& [count, first] = strangers[host(peer)];
+            ++count;
+            first = first && first->deadline <= peer.deadline ? first : &peer;
+        }
+    }
+    const auto most = std::ranges::max_element(
+        strangers, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
+    if (most != strangers.end()) {
+        now_ = now;
+        log_debug("link", "making room: " + most->second.second->address + " has not said who it is");
+        end(most->second.second->id);
+    }
+}
+
 // Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
+    if (accepting_ && count_unauthenticated() >= limits_.unauthenticated) {
+        make_room(now);
+    }
     if (!accepting_ || peers_.size() >= limits_.connections || count_unauthenticated() >= limits_.unauthenticated) {
         log_warn("link", "refused " + address + ": too many connections");
         return false;
@@ -148,7 +176,19 @@ void LinkCore::send(ConnectionId connection, Message message) {
 
 void LinkCore::close(ConnectionId connection, Error why) {
     if (auto* peer = find(connection); peer && peer->phase != Phase::closing) {
+        // Who is refused gets nothing more: its transfers do not outlive the farewell.
+        if (why.kind == ErrorKind::refused && peer->kind == ConnectionKind::control) {
+            close_bulk_of(connection, why);
+        }
         begin_close(*peer, std::move(why), now_);
+    }
+}
+
+void LinkCore::close_bulk_of(ConnectionId control, const Error& why) {
+    for (auto& [id, other] : peers_) {
+        if (other.kind == ConnectionKind::bulk && other.control == control && other.phase != Phase::closing) {
+            begin_close(other, why, now_);
+        }
     }
 }
 
@@ -164,7 +204,7 @@ void LinkCore::close_all(const Error& why) {
 void LinkCore::set_pace(ConnectionId connection, Pace pace) {
     if (auto* peer = find(connection)) {
         peer->pace = pace;
-        peer->liveness.set_pace(pace);
+        peer->liveness.set_pace(pace, now_);
         peer->next_heartbeat = std::min(peer->next_heartbeat, now_ + heartbeat_interval(pace));
     }
 }
@@ -286,11 +326,7 @@ void LinkCore::end(ConnectionId connection) {
         return;
     }
     settle_contentions(connection, false, now_);
-    for (auto& [id, other] : peers_) {
-        if (other.kind == ConnectionKind::bulk && other.control == connection && other.phase != Phase::closing) {
-            begin_close(other, {ErrorKind::disconnected, "session_ended", "its session has ended"}, now_);
-        }
-    }
+    close_bulk_of(connection, {ErrorKind::disconnected, "session_ended", "its session has ended"});
 }
 
 // ---------------------------------------------------------------- sealing

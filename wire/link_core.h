@@ -30,7 +30,7 @@ public:
 class LinkCore {
 public:
     LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-             LinkPort& port);
+             LinkPort& port, AdmitPeer admit = {});
 
     // ---- from the sockets
     /// A stranger has connected. False when there is no room: expel it.
@@ -80,9 +80,9 @@ private:
         std::uint64_t session = 0;  // dialled bulk: presented by Attach
         std::optional<SecureChannel> channel;
         std::deque<Message> outbox;
-        std::deque<Bytes> frames;  // sealed: the one that did not fit, or a handshake's
+        std::deque<Bytes> frames;           // sealed: the one that did not fit, or a handshake's
         std::uint32_t sealed_messages = 0;  // in the frames that wait
-        std::deque<Message> held;  // contending: what came with the Hello
+        std::deque<Message> held;           // contending: what came with the Hello
         Liveness liveness;
         Pace pace = Pace::idle;
         Instant deadline = never;  // of the handshake, the contention, the enrolment or the close
@@ -93,7 +93,7 @@ private:
         bool counted = false;   // its bytes are part of the traffic
         Error notice;           // the peer's last word, and when: if the connection ends now, it is the reason
         Instant notice_at = never;
-        Error why;              // closing
+        Error why;  // closing
         Traffic traffic;
 
         explicit Peer(Instant now) : liveness(now) {}
@@ -102,6 +102,7 @@ private:
     Peer* find(ConnectionId connection);
     Peer& control_of(Peer& peer);
     std::size_t count_unauthenticated() const;
+    void make_room(Instant now);
     Peer* live_control(const Identity& identity, ConnectionId except);
 
     void opened(Peer& peer, Instant now);
@@ -115,6 +116,7 @@ private:
     void heard(Peer& peer, Instant now);
 
     void settle_contentions(ConnectionId control, bool alive, Instant now);
+    void close_bulk_of(ConnectionId control, const Error& why);
     void tick_open(Peer& peer, Instant now);
     void queue_heartbeat(Peer& peer, bool asks);
     void begin_close(Peer& peer, Error why, Instant now);
@@ -129,6 +131,7 @@ private:
     const std::optional<ChannelContext> accepting_;
     const std::optional<ChannelContext> connecting_;
     LinkPort& port_;
+    const AdmitPeer admit_;
     std::map<ConnectionId, Peer> peers_;
     std::set<ConnectionId> unsent_;  // with something to seal or send
     std::vector<LinkEvent> events_;

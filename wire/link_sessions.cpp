@@ -63,6 +63,11 @@ void LinkCore::opened(Peer& peer, Instant now) {
         traffic_.sent += peer.traffic.sent;
     }
     if (peer.accepted && peer.channel->protocol() == ChannelProtocol::session) {
+        // Control and bulk alike, before anything it says is looked at.
+        if (const auto allowed = admit_ ? admit_(*identity, peer.address) : Status(); !allowed) {
+            begin_close(peer, allowed.error(), now);
+            return;
+        }
         peer.phase = Phase::greeting;
         return;
     }
@@ -91,7 +96,7 @@ void LinkCore::admit(Peer& peer, Instant now) {
         peer.deadline = never;  // an enrolment keeps its own
     }
     peer.liveness = Liveness(now);
-    peer.liveness.set_pace(peer.pace);
+    peer.liveness.set_pace(peer.pace, now);
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
                                     peer.kind == ConnectionKind::bulk ? peer.control : 0});

@@ -18,9 +18,11 @@ constexpr std::size_t max_bytes_per_turn = 4 << 20;  // about 2 ms of opening
 constexpr int max_happenings = 256;                  // before each frame
 constexpr std::size_t max_dead = 4096;
 // What may lie unread between a peer's socket and the core: kernel buffers (6 MB), two frames, the decoder. A peer
-// that has not been admitted has no use for that much.
+// that has not been admitted says at most a handshake and a hello (256 KiB), and all of them together may not hold more
+// than a few do: strangers are looked at every turn, for what libzmq collects within one has no other bound.
 constexpr std::uint64_t allowance = 24 << 20;
-constexpr std::uint64_t allowance_before_admission = 4 << 20;
+constexpr std::uint64_t allowance_before_admission = 512 << 10;
+constexpr std::uint64_t allowance_of_all_strangers = 4 << 20;
 constexpr Duration hoarder_interval = std::chrono::milliseconds(100);
 
 /// "192.0.2.1:5000" or "[2001:db8::1]:5000"; empty when the peer is gone already.
@@ -108,7 +110,7 @@ void Listener::follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id
 
 void Listener::accepted(LinkCore& core, ConnectionId connection, int descriptor, Instant now) {
     disconnected(core, descriptor);  // a descriptor that comes again was closed before
-    Stranger stranger{connection, peer_name(descriptor), {}, 0, false};
+    Stranger stranger{connection, peer_name(descriptor), {}, 0, false, false};
     const auto address = stranger.address;
     by_descriptor_.emplace(descriptor, std::move(stranger));
     by_connection_.emplace(connection, descriptor);
@@ -223,15 +225,25 @@ void Listener::expel(ConnectionId connection) {
 // libzmq counts messages against its high-water mark, and a multipart message that never ends is none: the kernel's
 // own count of received bytes is the only place where such a flood shows.
 void Listener::expel_hoarders(LinkCore& core, Instant now) {
-    if (now < next_hoarder_check_) {
-        return;
+    const bool all = now >= next_hoarder_check_;
+    if (all) {
+        next_hoarder_check_ = now + hoarder_interval;
     }
-    next_hoarder_check_ = now + hoarder_interval;
+    std::uint64_t unread_of_strangers = 0;
     for (auto& [descriptor, stranger] : by_descriptor_) {
-        const auto most = core.is_admitted(stranger.connection) ? allowance : allowance_before_admission;
-        if (!stranger.expelled && bytes_received(descriptor) > stranger.taken + most + stranger.taken / 64) {
+        stranger.admitted = stranger.admitted || core.is_admitted(stranger.connection);
+        if (stranger.expelled || (stranger.admitted && !all)) {
+            continue;
+        }
+        const auto received = bytes_received(descriptor);
+        const auto unread = received > stranger.taken ? received - stranger.taken : 0;
+        const auto most = stranger.admitted ? allowance : allowance_before_admission;
+        unread_of_strangers += stranger.admitted ? 0 : unread;
+        const bool crowd = !stranger.admitted && unread_of_strangers > allowance_of_all_strangers;
+        if (unread > most + stranger.taken / 64 || crowd) {
             log_warn("link", "expelled " + stranger.address + ": it sends more than it may");
             expel(stranger.connection);
+            unread_of_strangers -= stranger.admitted ? 0 : unread;
         }
     }
 }

@@ -32,10 +32,17 @@ public:
         return std::exchange(suspected_, false);
     }
     /// True once per silence, when the bound has passed.
-    bool suspect(Instant now) {
-        return !suspected_ && now - last_heard_ > bound() && (suspected_ = true);
+    bool suspect(Instant now) { return !suspected_ && now - last_heard_ > bound() && (suspected_ = true); }
+    /// Gaps so far were those of the pace so far. At work a peer answers the change of pace at once, so what it left
+    /// unsaid at rest is neither held against it nor a reason to wait longer for it.
+    void set_pace(Pace pace, Instant now) {
+        if (pace_ == Pace::idle && pace == Pace::leased && !suspected_) {
+            const auto slower = heartbeat_interval(Pace::idle) - heartbeat_interval(Pace::leased);
+            largest_gap_ = std::max(std::max(largest_gap_, now - last_heard_) - slower, Duration(0));
+            last_heard_ = std::max(last_heard_, now);
+        }
+        pace_ = pace;
     }
-    void set_pace(Pace pace) { pace_ = pace; }
     /// We ourselves did not look for so long: it says nothing about the peer.
     void forgive(Duration stall) { last_heard_ += stall; }
 

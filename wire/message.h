@@ -134,6 +134,8 @@ struct Assign {
     std::uint64_t model_bytes = 0;
     std::uint32_t cohort = 0;  // members drawn for the round
     std::uint32_t deadline_ms = 0;  // straggler deadline from now, 0: none
+    std::string regime;        // the preset's name; empty: an older coordinator did not say
+    std::string submitted_by;  // the operator who submitted the experiment; empty likewise
     bool operator==(const Assign&) const = default;
 };
 /// The update is in the sum; keep it until Committed.

@@ -80,9 +80,10 @@ private:
     struct Stranger {
         ConnectionId connection = 0;
         std::string address;
-        std::string routing;  // empty until its first frame
+        std::string routing;      // empty until its first frame
         std::uint64_t taken = 0;  // bytes that reached the core
         bool expelled = false;
+        bool admitted = false;  // the core has once known who it is
     };
     Status bind(const Address& address);
     void follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now);
@@ -97,8 +98,8 @@ private:
     std::uint16_t port_ = 0;
     std::map<int, Stranger> by_descriptor_;
     std::map<ConnectionId, int> by_connection_;
-    std::set<std::string> dead_;           // routing ids whose leftovers may still be read
-    std::deque<std::string> dead_order_;   // the oldest go
+    std::set<std::string> dead_;          // routing ids whose leftovers may still be read
+    std::deque<std::string> dead_order_;  // the oldest go
     Instant next_hoarder_check_{};
 };
 

@@ -115,7 +115,7 @@ Error transfer_error(const TransferEnd& end) {
                       : end.code == "cancelled"  ? ErrorKind::disconnected
                       : end.code == "refused"    ? ErrorKind::refused
                       : end.code == "stalled"    ? ErrorKind::timed_out
-                                                 : ErrorKind::io;
+                                                 : ErrorKind::invalid;  // `io` is what this machine cannot do
     return {kind, end.code.empty() ? "cancelled" : end.code, "the sender ended the transfer: " + end.message};
 }
 

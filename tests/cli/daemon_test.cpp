@@ -1,5 +1,7 @@
 // The real daemon with real sockets, an honest node, and a client with a valid certificate that lies.
+#include <cmath>
 #include <fstream>
+#include <limits>
 #include <thread>
 
 #include <catch2/catch.hpp>
@@ -63,9 +65,8 @@ public:
     RunningNode(const std::filesystem::path& state, const std::string& token, const std::filesystem::path& data) {
         auto enrolment = node::Enrolment::open(state, token, [](std::string_view) {});
         REQUIRE(enrolment.has_value());
-        auto started = node::Node::start(*std::move(enrolment), {.state = state,
-                                                                 .datasets = {{"points", data}},
-                                                                 .say = [](const std::string&) {}});
+        auto started = node::Node::start(
+            *std::move(enrolment), {.state = state, .datasets = {{"points", data}}, .say = [](const std::string&) {}});
         REQUIRE(started.has_value());
         node_ = *std::move(started);
         thread_ = std::thread([this] { (void)node_->run(); });
@@ -203,7 +204,8 @@ TEST_CASE("only an operator may command, and a client that tries is told so", "[
     const RunningDaemon daemon(temporary.path / "coordinator");
     TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
     TestPeer client(enrol(new_token(operator_peer, "site")), daemon.address(), {});
-    for (const auto* verb : {"token.new", "experiment.list", "experiment.submit", "node.list", "model.where"}) {
+    for (const auto* verb : {"token.new", "experiment.list", "experiment.submit", "node.list", "node.revoke",
+                             "audit.show", "model.where"}) {
         INFO(verb);
         client.send(Request{.id = 1, .verb = verb, .body = "{}"});
         const auto reply = client.next<Reply>();
@@ -214,6 +216,60 @@ TEST_CASE("only an operator may command, and a client that tries is told so", "[
     CHECK(operator_peer.next<Reply>().error->kind == ErrorKind::unsupported);
     operator_peer.send(Request{.id = 100, .verb = "token.new", .body = "not json"});
     CHECK(operator_peer.next<Reply>().error->kind == ErrorKind::corrupt);
+}
+
+TEST_CASE("absurd words under a valid certificate change nothing and disturb nobody", "[e2e]") {
+    const TemporaryFolder temporary;
+    const RunningDaemon daemon(temporary.path / "coordinator");
+    TestPeer operator_peer(*load_credentials(temporary.path / "coordinator" / "operator"), daemon.address(), {});
+    const RunningNode honest(temporary.path / "honest", new_token(operator_peer, "honest"),
+                             write_points(temporary.path));
+    constexpr auto huge = std::numeric_limits<std::uint64_t>::max();
+    TestPeer liar(enrol(new_token(operator_peer, "liar")), daemon.address(),
+                  {{.name = "points", .digest = {}, .examples = huge, .shape = {4294967295U}, .classes = 4294967295U}});
+    // The honest node alone is enough, once it is there; the other may be shown the door for what it says.
+    const auto nodes = [&] { return operator_peer.ask("node.list", Json::object()).dump(); };
+    for (const auto end = real_now() + deadline; nodes().find("honest") == std::string::npos;) {
+        REQUIRE(real_now() < end);
+    }
+    auto file = std::string(experiment);
+    file.replace(file.find("min_clients = 2"), 15, "min_clients = 1\nrejoin = \"0s\"\nstraggler_deadline = \"5s\"");
+    const auto submitted = operator_peer.ask("experiment.submit", Json::object().set("file", file));
+    const auto assign = liar.next<Assign>();
+
+    const std::string long_text(100'000, '\x01');
+    const Lease nobodys{huge, huge, 4294967295U, 4294967295U};
+    const HeldUpdate boundless{
+        huge, 4294967295U, {}, huge, std::numeric_limits<std::int64_t>::max(), {1e308, huge, 1e308}, {}};
+    for (const auto& lease : {nobodys, assign.lease}) {
+        liar.send(Progress{lease, 4294967295U, 1, 1e308});
+        liar.send(Progress{nobodys, 0, 0, std::numeric_limits<double>::quiet_NaN()});
+        liar.send(Offer{nobodys, boundless});
+        liar.send(Decline{nobodys, long_text, long_text});
+        // What only the coordinator may say, and what belongs on other connections.
+        liar.send(Welcome{});
+        liar.send(Counted{lease, {}});
+        liar.send(Committed{lease.experiment, lease.round, {}, true, {}});
+        liar.send(Dropped{lease, "silent", long_text});
+        liar.send(Ended{lease.experiment, "failed", long_text});
+        liar.send(Hello{.version_min = 4294967295U, .software = long_text});
+        liar.send(Reply{.id = huge, .body = long_text});
+    }
+    // Asked again and again it says the same impossible thing about its real lease; each is answered, none counts.
+    auto impossible = boundless;
+    impossible.experiment = assign.lease.experiment;
+    impossible.round = assign.lease.round;
+    impossible.start_model = assign.model;
+    liar.send(Offer{assign.lease, impossible});
+    for (int i = 0; i < 2000; ++i) {
+        liar.send(Progress{assign.lease, 1, 1, 1e308});
+    }
+    const auto status = operator_peer.ask("experiment.status", Json::object().set("experiment", submitted["id"]));
+    CHECK(Json::parse(status.dump()).has_value());
+
+    const auto done = operator_peer.ask("experiment.wait", Json::object().set("experiment", submitted["id"]));
+    CHECK(done["state"].text() == "succeeded");
+    CHECK(std::isfinite(done["loss"].number()));
 }
 
 TEST_CASE("a token is for one key: the same key gets the same certificate, any other is refused", "[e2e]") {

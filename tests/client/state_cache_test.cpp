@@ -56,6 +56,23 @@ TEST_CASE("the model used longest ago goes first, restarts included", "[unit][ca
     CHECK(cache.bytes() == 5000);
 }
 
+TEST_CASE("many small models do not become many files, and on a full disk all but the last used go", "[unit][cache]") {
+    const TemporaryFolder temporary;
+    auto cache = open_cache(temporary, 1'000'000);
+    const auto files = [&] {
+        const std::filesystem::directory_iterator all(temporary.path / "cache");
+        return std::distance(begin(all), end(all));
+    };
+    for (char letter = 'A'; letter <= 'z'; ++letter) {
+        REQUIRE(cache.put(name(letter), model(letter)));
+        CHECK(files() <= 16);
+    }
+    CHECK(cache.make_room());
+    CHECK(files() == 1);
+    CHECK(cache.has(name('z')));
+    CHECK_FALSE(cache.make_room());
+}
+
 TEST_CASE("a damaged model is found out when it is read, and is gone", "[unit][cache]") {
     const TemporaryFolder temporary;
     auto cache = open_cache(temporary);

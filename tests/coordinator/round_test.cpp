@@ -249,4 +249,29 @@ TEST_CASE("a second update of a member is refused as a duplicate, the same one i
     CHECK(again.jobs.empty());
 }
 
+TEST_CASE("a fault of this machine costs no member its place, and stops the straggler's clock", "[unit]") {  // case 27
+    auto round = opened(plan({"a", "b"}, 10s));
+    CoordinatorEffects effects;
+    round.on_offer("a", 1, offer("x"), effects);
+    auto full = absorbed("a", "x");
+    full.fetch_error = Error{ErrorKind::io, "disk_full", "no room"};
+    for (auto now = Instant(1s); now < Instant(100s); now += 1s) {  // far more often than a transfer may break
+        round.on_absorbed(now, full, effects);
+        CHECK(round.machine_fault() == "disk_full: no room");
+        CHECK(round.deadline() > now);
+        effects = {};
+        round.tick(now + 1s, effects);
+        REQUIRE(job_count<AbsorbUpdate>(effects) == 1);
+        REQUIRE(round.take_dropped().empty());
+    }
+    round.on_absorbed(101s, absorbed("a", "x"), effects);
+    CHECK(round.machine_fault().empty());
+    CHECK(round.counted("a").has_value());
+    effects = {};
+    round.tick(109s, effects);  // of its 10 s one had passed when the clock stopped
+    CHECK(round.take_dropped().empty());
+    round.tick(110s, effects);
+    CHECK(round.take_dropped() == std::vector<std::string>{"b"});
+}
+
 }  // namespace causeway

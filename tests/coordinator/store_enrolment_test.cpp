@@ -153,6 +153,60 @@ TEST_CASE("a revoked node stays known as revoked and cannot use its token again"
     CHECK(f.enrolment.revoke("eve", now).error().kind == ErrorKind::not_found);
 }
 
+TEST_CASE("the revoked certificates are known again after a restart, older ones of the name too", "[unit][enrolment]") {
+    Fixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    auto older = *f.enrol(request_of("ann", key_a));
+    auto renewed = older;
+    renewed.fingerprint = sha256("renewed");
+    REQUIRE(f.enrolment.add_certificate(renewed));
+    REQUIRE(f.enrolment.add_token(token_of("bob"), now));
+    REQUIRE(f.enrol(request_of("bob", key_b)));
+    CHECK(f.enrolment.revoked()->empty());
+    REQUIRE(f.enrolment.revoke("ann", now + 5, "alice"));
+    CHECK(*f.enrolment.revoked() == std::set<Digest>{older.fingerprint, renewed.fingerprint});
+}
+
+TEST_CASE("a certificate is adopted once, and a new one of a revoked key is revoked", "[unit][enrolment]") {
+    Fixture f;
+    const auto record = [](const char* text, const Bytes& key) {
+        return CertificateRecord{sha256(text), "operator", "operator", key, to_bytes(text), now, now + 1, {}};
+    };
+    REQUIRE(f.enrolment.adopt(record("first", key_a)));
+    REQUIRE(f.enrolment.adopt(record("first", key_a)));
+    CHECK(f.enrolment.nodes()->size() == 1);
+    CHECK(f.enrolment.add_token(token_of("operator"), now).error().code == "name_taken");
+    REQUIRE(f.enrolment.revoke("operator", now + 5));
+    REQUIRE(f.enrolment.adopt(record("second", key_a)));
+    CHECK(f.enrolment.revoked()->contains(sha256("second")));
+    REQUIRE(f.enrolment.adopt(record("third", key_b)));
+    CHECK_FALSE(f.enrolment.revoked()->contains(sha256("third")));
+    CHECK_FALSE(f.enrolment.nodes()->front().revoked_unix_s);  // of a name, the live one is shown
+}
+
+TEST_CASE("tokens, enrolments and revocations are lines of the audit log, and only those that happened",
+          "[unit][enrolment][audit]") {
+    Fixture f;
+    auto token = token_of("ann");
+    token.made_by = "alice";
+    REQUIRE(f.enrolment.add_token(token, now));
+    CHECK_FALSE(f.enrolment.add_token(token, now));
+    CHECK(f.refusal(request_of("bob", key_a)) == "token_unknown");
+    const auto certificate = *f.enrol(request_of("ann", key_a));
+    REQUIRE(f.enrol(request_of("ann", key_a)));  // a repeated request issues nothing
+    REQUIRE(f.enrolment.revoke("ann", now + 5, "alice"));
+    CHECK_FALSE(f.enrolment.revoke("ann", now + 6, "alice"));
+    AuditStore audit(f.store.database());
+    const auto lines = *audit.entries_after(0, 10);
+    REQUIRE(lines.size() == 3);
+    CHECK(lines[0].entry == R"({"at":1800000000,"event":"token.new","node":"ann","role":"client",)"
+                            R"("expires_unix_s":1800000060,"by":"alice"})");
+    CHECK(Json::parse(lines[1].entry)->operator[]("event").text() == "node.enrolled");
+    CHECK(Json::parse(lines[1].entry)->operator[]("fingerprint").text() == certificate.fingerprint.hex());
+    CHECK(lines[2].entry == R"({"at":1800000005,"event":"node.revoked","node":"ann","by":"alice"})");
+    CHECK(*audit.verify() == 3);
+}
+
 TEST_CASE("a renewed certificate is the one that is listed", "[unit][enrolment]") {
     Fixture f;
     REQUIRE(f.enrolment.add_token(token_of("ann"), now));

@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 
+#include "coordinator/audit_store.h"
 #include "coordinator/schema.h"
 #include "tests/temporary_folder.h"
 
@@ -298,6 +299,29 @@ TEST_CASE("the last commits, the best and the pinned models stay named", "[unit]
     REQUIRE(store.pin_model(model_of(1)));
     const auto named = *store.named_models(3);
     CHECK(named == std::set{model_of(9), model_of(8), model_of(7), model_of(4), model_of(2), model_of(1)});
+}
+
+TEST_CASE("an experiment has two lines in the audit log: who asked for it, and how it ended", "[unit][store][audit]") {
+    const TemporaryFolder folder;
+    StoreOptions options;
+    options.unix_now = [] { return std::int64_t{1'800'000'000}; };
+    auto store = open_store(folder, options);
+    for (const auto* state : {"queued", "starting", "running", "running", "cancelled", "cancelled"}) {
+        const bool over = std::string(state) == "cancelled";
+        REQUIRE(run(store, {experiment(state, over ? "cancelled by bob" : "")}));
+    }
+    AuditStore audit(store.database());
+    const auto lines = *audit.entries_after(0, 10);
+    REQUIRE(lines.size() == 2);
+    const auto submitted = *Json::parse(lines[0].entry);
+    CHECK(submitted["event"].text() == "experiment.submitted");
+    CHECK(submitted["at"].integer() == 1'800'000'000);
+    CHECK(submitted["by"].text() == "operator");
+    CHECK(submitted["file_sha256"].text().size() == 64);
+    const auto ended = *Json::parse(lines[1].entry);
+    CHECK(ended["state"].text() == "cancelled");
+    CHECK(ended["reason"].text() == "cancelled by bob");
+    CHECK(*audit.verify() == 2);
 }
 
 }  // namespace causeway

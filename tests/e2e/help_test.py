@@ -10,9 +10,10 @@ from federation import CAUSEWAY, DEADLINE_S, DIGITS, Child, run
 
 # The order in which a person comes to need them; `coordinator` and `join` stay, so they are started apart.
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
-         "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "experiment submit",
+         "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "doctor", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
-         "experiment cancel"]
+         "experiment cancel", "completion bash", "completion zsh"]
+DOCUMENTS = {"experiment fields", "completion bash", "completion zsh"}  # their output is no list of events
 
 
 def commands(words=()):
@@ -54,7 +55,7 @@ class Help(unittest.TestCase):
             with self.subTest(command=words):
                 self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
                 self.assertTrue(example(text).startswith("causeway " + words), text)
-                if words != "experiment fields":  # its output is a document
+                if words not in DOCUMENTS:
                     self.assertIn("--json", text)
                 self.assertNotRegex(text, r"TEXT:|UINT:")  # a parser's own words
         for group in ("", "token", "node", "experiment", "data"):

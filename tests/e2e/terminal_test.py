@@ -53,6 +53,10 @@ class Terminal(unittest.TestCase):
         header = next(line for line in frames(text) if "accuracy" in line)
         self.assertEqual({len(header)}, set(map(len, rows)))  # aligned
 
+    def test_a_long_round_shows_whose_updates_are_in(self):
+        text = self.demo("--set", "train.local_epochs=1500", "--set", "experiment.rounds=1")
+        self.assertRegex("\n".join(frames(text)), r"\[-+\] +0 %  round 1: \d/3 updates  ETA -")
+
     def test_every_frame_fits_the_terminal(self):
         for columns in (100, 90):
             text = self.demo(columns=columns)

@@ -24,6 +24,10 @@ CoordinatorEvent ScriptedCoordinatorWork::make_model(const MakeModel& job, const
 
 UpdateAbsorbed ScriptedCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView) {
     UpdateAbsorbed done{job.experiment, job.round, job.attempt, job.node, job.update.digest, {}, {}};
+    if (fails("absorb")) {
+        done.fetch_error = Error{ErrorKind::io, "disk_full", "no room"};
+        return done;
+    }
     const auto sum = sums_.find(job.experiment);
     if (sum == sums_.end() || sum->second.round != job.round) {
         done.fetch_error = Error{ErrorKind::refused, "cancelled", "the experiment is over"};

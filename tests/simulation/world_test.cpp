@@ -130,7 +130,7 @@ TEST_CASE("a refused update is left out and its client stays", "[sim]") {
 TEST_CASE("a full disk pauses the experiment, and it goes on by itself", "[sim]") {  // case 27, in the machine
     const auto expected = undisturbed(2, 2);
     ScriptedWorld scripted(2);
-    scripted.work.failures = {{"make_model", 2}, {"finish_round", 3}};
+    scripted.work.failures = {{"make_model", 2}, {"absorb", 40}, {"finish_round", 3}};
     scripted.submit(experiment_text(2, "min_clients = 2"));
     REQUIRE(scripted.world->run_until([&] { return scripted.world->state(1) == "paused"; }, 60s));
     CHECK_THAT(scripted.world->reason(1), Catch::Contains("disk_full"));

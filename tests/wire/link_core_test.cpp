@@ -31,8 +31,9 @@ struct Node {
     LinkCore core;
     std::vector<LinkEvent> events;
 
-    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {})
-        : core(limits, std::move(accepting), std::move(connecting), network) {}
+    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {},
+         AdmitPeer admit = {})
+        : core(limits, std::move(accepting), std::move(connecting), network, std::move(admit)) {}
     template <class T>
     std::vector<T> take() {
         for (auto& event : core.take_events()) {
@@ -52,7 +53,12 @@ struct Node {
 
 struct Stage {
     Federation federation;
-    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt};
+    std::set<std::string> revoked;  // names
+    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt, {},
+                [this](const PeerIdentity& peer, const std::string&) {
+                    return revoked.contains(peer.identity.node) ? Status(fail(ErrorKind::refused, "revoked", "revoked"))
+                                                                : Status();
+                }};
     std::map<ConnectionId, std::unique_ptr<Node>> clients;  // each with one connection of the same number
     std::set<ConnectionId> frozen;                          // neither hears nor speaks
     Instant now{};
@@ -125,6 +131,22 @@ TEST_CASE("a node under a lease that falls silent is suspected within 2 s, and h
     CHECK(stage.server.take<PeerHeard>().size() == 1);
 }
 
+TEST_CASE("a node that falls silent in the first moments of its lease is suspected as soon", "[wire][liveness]") {
+    for (int wait = 0; wait < 10; ++wait) {  // wherever between two idle beats the lease begins
+        Stage stage;
+        auto& node = stage.join(1, "site-a");
+        stage.run(seconds(20) + milliseconds(200 * wait));
+        stage.server.core.set_pace(1, Pace::leased);
+        node.core.set_pace(1, Pace::leased);
+        stage.run(milliseconds(100));
+        stage.frozen.insert(1);
+        stage.run(milliseconds(1700));
+        CHECK(stage.server.take<PeerSilent>().empty());
+        stage.run(milliseconds(700));
+        CHECK(stage.server.take<PeerSilent>().size() == 1);
+    }
+}
+
 TEST_CASE("idle nodes are not suspected between their beats, and a dead one is closed", "[wire][liveness]") {
     Stage stage;
     stage.join(1, "site-a");
@@ -156,7 +178,7 @@ TEST_CASE("time in which we ourselves stood still is not held against the peers"
 
 TEST_CASE("the bound follows the gaps of a worse link", "[wire][liveness]") {
     Liveness liveness(Instant{});
-    liveness.set_pace(Pace::leased);
+    liveness.set_pace(Pace::leased, Instant{});
     Instant now{};
     for (int i = 0; i < 20; ++i) {
         now += milliseconds(500);
@@ -229,6 +251,22 @@ TEST_CASE("a stranger that does not get to its first message goes after 10 s", "
     CHECK(stage.server.take<PeerClosed>().empty());
 }
 
+TEST_CASE("strangers that say nothing keep nobody out: the oldest of the busiest host makes room",
+          "[wire][admission]") {
+    Stage stage;
+    REQUIRE(stage.server.core.accept(1, "198.51.100.7:1", stage.now));  // another host, before all others
+    for (ConnectionId id = 2; id < 1000; ++id) {
+        stage.now += milliseconds(1);
+        REQUIRE(stage.server.core.accept(id, "192.0.2.1:" + std::to_string(id), stage.now));
+    }
+    CHECK_FALSE(stage.server.network.expelled.contains(1));
+    CHECK(stage.server.network.expelled.contains(2));
+    CHECK_FALSE(stage.server.network.expelled.contains(999));
+    CHECK(stage.server.network.expelled.size() == 999 - LinkLimits{}.unauthenticated);
+    stage.join(1000, "site-a");
+    CHECK(stage.server.take<PeerOpened>().size() == 1);
+}
+
 TEST_CASE("the first message must be hello or attach", "[wire][admission]") {
     Stage stage;
     auto& node = stage.dial(1, "site-a");
@@ -275,6 +313,38 @@ TEST_CASE("heartbeats go before what waits", "[wire][limits]") {
     stage.pass_frames();
     CHECK(node.take<PeerMessage>().size() == 100);
     CHECK(node.take<PeerSilent>().empty());
+}
+
+TEST_CASE("a revoked identity is refused with the reason before anything it says is looked at", "[wire][revocation]") {
+    Stage stage;
+    stage.revoked.insert("site-a");
+    auto& node = stage.dial(1, "site-a");
+    node.core.send(1, Hello{});
+    stage.run(milliseconds(500));
+    CHECK(stage.server.take<PeerOpened>().empty());
+    CHECK(stage.server.take<PeerMessage>().empty());
+    CHECK(stage.server.network.expelled.contains(1));
+    const auto closed = node.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "revoked");
+    stage.join(2, "site-b");
+    CHECK(stage.server.take<PeerOpened>().size() == 1);
+}
+
+TEST_CASE("a session that is refused takes its transfers along at once, not after the farewell", "[wire][revocation]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.dial(2, "site-a", ConnectionKind::bulk, 1);
+    stage.run(milliseconds(50));
+    REQUIRE(stage.server.take<PeerOpened>().size() == 2);
+    stage.frozen.insert(1);  // it does not even read the farewell
+    stage.server.core.close(1, {ErrorKind::refused, "revoked", "revoked"});
+    stage.server.core.send(2, Credit{1, 1});
+    stage.run(milliseconds(200));
+    CHECK(stage.server.network.expelled.contains(2));
+    for (const auto& message : stage.clients[2]->take<PeerMessage>()) {
+        CHECK_FALSE(std::holds_alternative<Credit>(message.message));
+    }
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ inline std::vector<Message> sample_messages() {
     assign.model_bytes = 400'000;
     assign.cohort = 5;
     assign.deadline_ms = 30'000;
+    assign.regime = "fedavg";
+    assign.submitted_by = "operator";
     return {Heartbeat{9, true},
             ErrorNotice{ErrorKind::timed_out, "no_progress", "the transfer did not move for 10 s"},
             Bye{"stopped by the user"},

@@ -1,0 +1,147 @@
+// `audit show` and `audit verify`: the coordinator's log of who did what, read over the operator's connection.
+//
+// Verification happens here, from the texts that were hashed: the coordinator's word that its log is whole would be
+// worth nothing. Its limit: a coordinator that writes a whole new chain is found out only by a hash that somebody noted
+// earlier (--head).
+#include <ctime>
+#include <deque>
+#include <functional>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/operator_session.h"
+#include "coordinator/audit_store.h"
+
+namespace causeway::cli {
+namespace {
+
+struct Line {
+    std::int64_t sequence = 0;
+    std::string entry;  // as hashed
+    std::string hash;
+};
+
+/// Gives every line in order, page by page; the log's head at the end.
+Result<std::string> read_log(const std::string& state, const std::function<Status(Line)>& each) {
+    TRY_ASSIGN(const auto session, OperatorSession::connect(state));
+    std::int64_t after = 0;
+    while (true) {
+        TRY_ASSIGN(const auto page, session->ask("audit.show", Json::object().set("after", after)));
+        const auto& entries = page["entries"].items();
+        for (const auto& entry : entries) {
+            TRY(each({entry["sequence"].integer(), entry["entry"].text(), entry["hash"].text()}));
+        }
+        if (entries.empty() || entries.back()["sequence"].integer() <= after) {
+            return page["head"].text();
+        }
+        after = entries.back()["sequence"].integer();
+    }
+}
+
+std::string utc_text(std::int64_t unix_s) {
+    const auto time = static_cast<std::time_t>(unix_s);
+    std::tm parts{};
+    char text[32] = "-";
+    if (::gmtime_r(&time, &parts) != nullptr) {
+        (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    return text;
+}
+
+Json parsed(const Line& line) {
+    return Json::parse(line.entry).value_or(Json::object());
+}
+
+std::string details_text(const Json& entry) {
+    std::string text;
+    for (const auto& [key, value] : entry.fields()) {
+        if (key != "at" && key != "event" && !value.is_null()) {
+            text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value.is_text() ? value.text() : value.dump());
+        }
+    }
+    return text;
+}
+
+void print(const std::deque<Line>& lines, Output output) {
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& line : lines) {
+        const auto entry = parsed(line);
+        output.object("audit",
+                      Json::object().set("sequence", line.sequence).set("hash", line.hash).set("entry", entry));
+        rows.push_back({std::to_string(line.sequence), utc_text(entry["at"].integer()), entry["event"].text(),
+                        details_text(entry)});
+    }
+    output.line(table({"line", "time", "event", "what"}, rows));
+}
+
+tl::unexpected<Error> broken(const std::string& message) {
+    return fail(ErrorKind::corrupt, "audit_broken", message);
+}
+
+/// The chain so far, judged line by line.
+struct Chain {
+    std::string noted;  // must be met, unless empty
+    Digest head{};
+    std::int64_t length = 0;
+    bool met = false;
+
+    Status add(const Line& line) {
+        head = audit_hash(head, line.entry);
+        ++length;
+        if (line.sequence != length || line.hash != head.hex()) {
+            return broken(
+                fmt::format("line {} of the audit log does not follow from the one before: it was changed, "
+                            "added or cut out",
+                            length));
+        }
+        met = met || line.hash == noted;
+        return {};
+    }
+};
+
+Result<Chain> verify(const AuditOptions& options) {
+    Chain chain{.noted = options.head};
+    TRY_ASSIGN(const auto head, read_log(options.state, [&](const Line& line) { return chain.add(line); }));
+    if (head != chain.head.hex()) {
+        return broken("the audit log ends elsewhere than its head says: it was cut");
+    }
+    if (!chain.noted.empty() && !chain.met) {
+        return broken("the audit log does not hold the line with hash " + chain.noted +
+                      ": it was cut, or written anew, since that was noted");
+    }
+    return chain;
+}
+
+}  // namespace
+
+int run_audit_show(const AuditOptions& options, Output output) {
+    std::deque<Line> lines;
+    const auto read = read_log(options.state, [&](Line line) -> Status {
+        lines.push_back(std::move(line));
+        if (options.last > 0 && lines.size() > options.last) {
+            lines.pop_front();
+        }
+        return {};
+    });
+    if (!read) {
+        return output.error(read.error());
+    }
+    print(lines, output);
+    return exit_done;
+}
+
+int run_audit_verify(const AuditOptions& options, Output output) {
+    const auto chain = verify(options);
+    if (!chain) {
+        return output.error(chain.error());
+    }
+    output.object("verified", Json::object().set("lines", chain->length).set("head", chain->head.hex()));
+    output.line(
+        fmt::format("the audit log is whole: {} lines, head {}\nnote the head somewhere else: with --head HEAD "
+                    "a later check shows whether the log was cut or written anew",
+                    chain->length, chain->head.hex()));
+    return exit_done;
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,30 @@
+// Completion scripts for bash and zsh, made from the tree of commands, so that they never lag behind it.
+//
+// arguments.cpp, which alone knows CLI11, gives the tree; the scripts hold it as one table of words per command and ask
+// nothing of the program while a person types. Pure.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace causeway::cli {
+
+enum class ValueKind { none, any, file, folder, choice };
+
+struct OptionNode {
+    std::string name;  // "--state"
+    std::string about;
+    ValueKind value = ValueKind::none;
+    std::vector<std::string> choices = {};  // of ValueKind::choice
+};
+struct CommandNode {
+    std::string name;
+    std::string about;
+    std::vector<OptionNode> options = {};
+    std::vector<CommandNode> commands = {};
+};
+
+[[nodiscard]] std::string bash_completion(const CommandNode& root);
+[[nodiscard]] std::string zsh_completion(const CommandNode& root);
+
+}  // namespace causeway::cli

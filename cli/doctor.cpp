@@ -1,0 +1,114 @@
+// `causeway doctor`: what is wrong with this machine or this state folder, why it matters, and how to mend it.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/doctor_checks.h"
+
+namespace causeway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string_view word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::ok:
+            return "ok";
+        case Verdict::warn:
+            return "warn";
+        case Verdict::fail:
+            return "fail";
+    }
+    return "fail";
+}
+
+std::string_view colour(Verdict verdict) {
+    return verdict == Verdict::ok ? "32" : verdict == Verdict::warn ? "33" : "31";
+}
+
+void print(const Finding& finding, Output output) {
+    output.object(Json::object()
+                      .set("event", "check")
+                      .set("check", finding.check)
+                      .set("result", word(finding.verdict))
+                      .set("what", finding.what)
+                      .set("why", finding.why)
+                      .set("mend", finding.mend));
+    output.line(fmt::format("{}  {:<13} {}",
+                            styled(fmt::format("{:<4}", word(finding.verdict)), colour(finding.verdict)), finding.check,
+                            finding.what));
+    if (finding.verdict != Verdict::ok) {
+        output.line(fmt::format("      why:  {}\n      mend: {}", finding.why, finding.mend));
+    }
+}
+
+void append(Findings& all, Findings more) {
+    std::ranges::move(more, std::back_inserter(all));
+}
+
+void check_coordinator_state(const fs::path& state, const Address& listen, Findings& all) {
+    append(all, check_certificate(state / "coordinator", Role::coordinator, wall_clock_unix_s()));
+    if (state_in_use(state)) {
+        append(all, check_coordinators(state / "operator", state / "operator" / "address"));
+    } else {
+        all.push_back(check_port(listen));
+    }
+}
+
+Findings check_state(const fs::path& state, StateKind kind, const Address& listen) {
+    if (kind == StateKind::absent) {
+        return {{"state", Verdict::fail, state.string() + " is not a folder", "there is nothing to look at",
+                 "`causeway coordinator --state DIR` or `causeway join TOKEN --state DIR` makes one"}};
+    }
+    Findings all = check_modes(state);
+    all.push_back(check_lock(state));
+    all.push_back(check_disk(state));
+    if (kind == StateKind::coordinator) {
+        check_coordinator_state(state, listen, all);
+    } else if (kind == StateKind::node) {
+        append(all, check_certificate(state / "node", Role::client, wall_clock_unix_s()));
+        all.push_back(check_policy(state));
+        append(all, check_coordinators(state / "node", state / "coordinators"));
+    } else {
+        all.push_back({"state", Verdict::warn, state.string() + " holds neither a coordinator nor a node",
+                       "nothing was started on it yet, or another folder is meant", "name the folder of --state"});
+    }
+    return all;
+}
+
+Result<Findings> examine(const DoctorOptions& options) {
+    TRY_ASSIGN(const auto listen, parse_address(options.listen));
+    const auto kind = options.state.empty() ? StateKind::empty : kind_of_state(options.state);
+    Findings all = {check_device(options.device), check_descriptors(descriptor_limit(), kind), check_clock_service()};
+    if (options.state.empty()) {
+        all.push_back(check_disk(fs::current_path()));
+        all.push_back(check_port(listen));
+    } else {
+        append(all, check_state(options.state, kind, listen));
+    }
+    return all;
+}
+
+}  // namespace
+
+int run_doctor(const DoctorOptions& options, Output output) {
+    const auto all = examine(options);
+    if (!all) {
+        return output.error(all.error());
+    }
+    std::ranges::for_each(*all, [&](const auto& finding) { print(finding, output); });
+    const auto count = [&](Verdict verdict) {
+        return static_cast<std::int64_t>(std::ranges::count(*all, verdict, &Finding::verdict));
+    };
+    output.object(Json::object()
+                      .set("event", "checked")
+                      .set("ok", count(Verdict::ok))
+                      .set("warn", count(Verdict::warn))
+                      .set("fail", count(Verdict::fail)));
+    output.line(fmt::format("{} ok, {} to look at, {} to mend", count(Verdict::ok), count(Verdict::warn),
+                            count(Verdict::fail)));
+    return count(Verdict::fail) == 0 ? exit_done : exit_failed;
+}
+
+}  // namespace causeway::cli

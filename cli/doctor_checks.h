@@ -1,0 +1,59 @@
+// The checks of `causeway doctor`. Each looks at one thing and says what it found, why that matters and how to mend it.
+//
+// Checks change nothing: no folder is made, no lock kept, and a coordinator that is asked sees a connection that goes
+// again. Every wait has a bound. To add one: a function here and a line in doctor.cpp.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "common/time.h"
+#include "wire/address.h"
+#include "wire/identity.h"
+
+namespace causeway::cli {
+
+enum class Verdict { ok, warn, fail };
+
+struct Finding {
+    std::string check;  // a stable word
+    Verdict verdict = Verdict::ok;
+    std::string what;
+    std::string why = {};   // empty when ok
+    std::string mend = {};  // empty when ok
+};
+using Findings = std::vector<Finding>;
+
+/// What the folder belongs to, by what lies in it.
+enum class StateKind { absent, empty, coordinator, node };
+[[nodiscard]] StateKind kind_of_state(const std::filesystem::path& state);
+/// A live process holds the folder's lock.
+[[nodiscard]] bool state_in_use(const std::filesystem::path& state);
+
+// doctor_machine.cpp
+[[nodiscard]] Finding check_device(const std::string& device);
+[[nodiscard]] Finding check_descriptors(std::uint64_t limit, StateKind kind);
+[[nodiscard]] std::uint64_t descriptor_limit();
+[[nodiscard]] Finding check_disk(const std::filesystem::path& folder, std::uint64_t available_bytes);
+[[nodiscard]] Finding check_disk(const std::filesystem::path& folder);
+/// Whether the system keeps its clock in step with others.
+[[nodiscard]] Finding check_clock_service();
+
+// doctor_state.cpp
+[[nodiscard]] Findings check_modes(const std::filesystem::path& state);
+[[nodiscard]] Finding check_lock(const std::filesystem::path& state);
+/// Keys, certificate and authority belong together, and the certificate is in its time by this machine's clock.
+[[nodiscard]] Findings check_certificate(const std::filesystem::path& folder, Role role, std::int64_t now_s);
+/// The clock against the moment at which the certificate was made.
+[[nodiscard]] Finding check_clock(const CertificateFacts& certificate, std::int64_t now_s);
+[[nodiscard]] Finding check_policy(const std::filesystem::path& state);
+
+// doctor_network.cpp
+[[nodiscard]] Finding check_port(const Address& listen);
+/// Each address of the file; one that answers is enough.
+[[nodiscard]] Findings check_coordinators(const std::filesystem::path& credentials,
+                                          const std::filesystem::path& addresses);
+
+}  // namespace causeway::cli

@@ -1,0 +1,125 @@
+// The network: can the coordinator's port be had, does the coordinator answer. See doctor_checks.h.
+#include <cerrno>
+#include <cstring>
+#include <optional>
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/doctor_checks.h"
+#include "common/file.h"
+#include "common/text.h"
+#include "wire/link.h"
+
+namespace causeway::cli {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr Duration answer_limit = 5s;        // of one address
+constexpr Duration rejection_limit = 500ms;  // TLS 1.3: the other side may refuse our certificate after we are done
+constexpr std::size_t most_addresses = 16;
+constexpr std::size_t longest_addresses = 16 * 1024;
+
+/// Binds and lets go. An empty text: it worked.
+std::string try_to_bind(const addrinfo& where) {
+    const int descriptor = ::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC, where.ai_protocol);
+    if (descriptor < 0) {
+        return std::strerror(errno);
+    }
+    const int on = 1;
+    const int off = 0;
+    (void)::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (where.ai_family == AF_INET6) {
+        (void)::setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    }
+    const bool bound = ::bind(descriptor, where.ai_addr, where.ai_addrlen) == 0 && ::listen(descriptor, 1) == 0;
+    const std::string why = bound ? "" : std::strerror(errno);
+    ::close(descriptor);
+    return why;
+}
+
+/// One TLS session with one address, ended before a word is said. None: it answers and accepts this certificate.
+std::optional<Error> try_to_connect(const Credentials& credentials, const Address& address) {
+    const LinkQueues queues{std::make_shared<LinkEvents>(64), std::make_shared<LinkEvents>(64)};
+    const auto link = Link::start({.credentials = credentials}, queues);
+    if (!link) {
+        return link.error();
+    }
+    (*link)->connect({.to = address});
+    const auto first = queues.control->pop_for(answer_limit);
+    if (!first) {
+        return Error{ErrorKind::timed_out, "no_answer", "no answer within " + format_duration(answer_limit)};
+    }
+    if (const auto* closed = std::get_if<PeerClosed>(&*first)) {
+        return closed->why;
+    }
+    const auto second = queues.control->pop_for(rejection_limit);
+    const auto* closed = second ? std::get_if<PeerClosed>(&*second) : nullptr;
+    return closed != nullptr ? std::optional(closed->why) : std::nullopt;
+}
+
+Result<std::vector<Address>> read_addresses(const std::filesystem::path& file) {
+    TRY_ASSIGN(const auto text, read_file(file, longest_addresses));
+    std::vector<Address> addresses;
+    for (const auto& line : split_text(trim(as_text(text)), '\n')) {
+        TRY_ASSIGN(auto address, parse_address(trim(line)));
+        if (addresses.size() < most_addresses) {
+            addresses.push_back(std::move(address));
+        }
+    }
+    return addresses;
+}
+
+}  // namespace
+
+Finding check_port(const Address& listen) {
+    const auto name = listen.text();
+    const bool all = listen.host.empty() || listen.host == "*";
+    addrinfo hints{};
+    hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+    hints.ai_socktype = SOCK_STREAM;
+    addrinfo* found = nullptr;
+    const auto host = all ? std::string("::") : listen.host;
+    const int failed = ::getaddrinfo(host.c_str(), std::to_string(listen.port).c_str(), &hints, &found);
+    if (failed != 0) {
+        return {"port", Verdict::fail, name + ": " + ::gai_strerror(failed), "the coordinator cannot listen there",
+                "--listen with an address of this machine, as [::]:7400"};
+    }
+    const auto why = try_to_bind(*found);
+    ::freeaddrinfo(found);
+    if (!why.empty()) {
+        return {"port", Verdict::fail, name + ": " + why, "the coordinator cannot listen there",
+                fmt::format("`ss -ltnp sport = :{}` shows who has it; --listen takes another", listen.port)};
+    }
+    return {"port", Verdict::ok, name + " is free"};
+}
+
+Findings check_coordinators(const std::filesystem::path& credentials, const std::filesystem::path& addresses) {
+    const auto known = read_addresses(addresses);
+    const auto own = load_credentials(credentials);
+    if (!known || !own) {
+        return {{"coordinator", Verdict::fail, known ? own.error().message : known.error().message,
+                 "without both nobody can be asked", "mend the certificate first"}};
+    }
+    Findings findings;
+    std::vector<Finding> silent;
+    for (const auto& address : *known) {
+        if (const auto fault = try_to_connect(*own, address)) {
+            silent.push_back({"coordinator", Verdict::warn, fmt::format("{}: {}", address.text(), fault->message),
+                              "this address does not serve us", "is the coordinator running, is a firewall between"});
+        } else {
+            findings.push_back({"coordinator", Verdict::ok, address.text() + " answers and accepts this certificate"});
+        }
+    }
+    for (auto& finding : silent) {  // one address that answers is enough
+        finding.verdict = findings.empty() ? Verdict::fail : Verdict::warn;
+    }
+    findings.insert(findings.end(), silent.begin(), silent.end());
+    return findings;
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,151 @@
+// The state folder: modes, lock, certificates, policy. See doctor_checks.h.
+#include <cerrno>
+#include <cstring>
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fmt/format.h>
+
+#include "cli/doctor_checks.h"
+#include "client/policy.h"
+#include "common/file.h"
+
+namespace causeway::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::int64_t soon_s = 10 * day_s;  // renewal is due at 30 days left; at 10 it has failed for weeks
+constexpr std::size_t most_listed = 20;      // wide files; more of them are one mistake
+
+std::string days(std::int64_t span_s) {
+    return span_s < 2 * day_s ? fmt::format("{} hours", span_s / 3600) : fmt::format("{} days", span_s / day_s);
+}
+
+Finding certificate_fault(const Error& error, const std::string& what, Role role) {
+    const auto mend =
+        error.code == "certificate_not_yet_valid"                       ? "set this machine's clock"
+        : error.kind == ErrorKind::refused && error.code == "wide_mode" ? "the chmod above"
+        : role == Role::client
+            ? "remove the folder `node` and `coordinators` here, have a new token made (causeway token new "
+              "--name NAME --state COORDINATOR) and join with it"
+            : "restore the folder from a backup; a coordinator whose keys are lost is a new federation";
+    return {"certificate", Verdict::fail, what + ": " + error.message, "no peer accepts a connection without it", mend};
+}
+
+}  // namespace
+
+StateKind kind_of_state(const fs::path& state) {
+    std::error_code ignored;
+    if (!fs::is_directory(state, ignored)) {
+        return StateKind::absent;
+    }
+    if (fs::exists(state / "coordinator" / "node.crt", ignored) || fs::exists(state / "ca", ignored)) {
+        return StateKind::coordinator;
+    }
+    return fs::exists(state / "node" / "node.crt", ignored) ? StateKind::node : StateKind::empty;
+}
+
+/// The lock is tried and let go at once; where there is no lock file nobody has held it.
+bool state_in_use(const fs::path& state) {
+    const int descriptor = ::open((state / "lock").c_str(), O_RDWR | O_CLOEXEC);
+    if (descriptor < 0) {
+        return false;
+    }
+    const bool held = ::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    ::close(descriptor);
+    return held;
+}
+
+Findings check_modes(const fs::path& state) {
+    struct stat info {};
+    if (::stat(state.c_str(), &info) != 0) {
+        return {{"modes", Verdict::fail, state.string() + ": " + std::strerror(errno), "the folder cannot be read",
+                 "run doctor as the user that runs the daemon"}};
+    }
+    Findings findings;
+    if (info.st_uid != ::geteuid()) {
+        findings.push_back(
+            {"modes", Verdict::warn,
+             fmt::format("{} belongs to user {}, doctor runs as {}", state.string(), info.st_uid, ::geteuid()),
+             "the daemon's own view may differ", "run doctor as the user that runs the daemon"});
+    }
+    if ((info.st_mode & 077) != 0) {
+        findings.push_back({"modes", Verdict::fail, state.string() + " can be read by others",
+                            "keys and models lie in it; the daemon refuses to start", "chmod 700 " + state.string()});
+    }
+    std::error_code error;
+    for (auto entry = fs::recursive_directory_iterator(state, error); !error && entry != fs::end(entry);
+         entry.increment(error)) {
+        const auto& path = entry->path();
+        if (path.extension() == ".key" && !require_secret_mode(path) && findings.size() < most_listed) {
+            findings.push_back({"modes", Verdict::fail, path.string() + " can be read by others",
+                                "whoever has the key is this node; it is refused", "chmod 600 " + path.string()});
+        }
+    }
+    if (findings.empty()) {
+        findings.push_back({"modes", Verdict::ok, "only this user can read " + state.string() + " and its keys"});
+    }
+    return findings;
+}
+
+Finding check_lock(const fs::path& state) {
+    return {"lock", Verdict::ok, state_in_use(state) ? "a live process uses the folder" : "no process uses the folder"};
+}
+
+Findings check_certificate(const fs::path& folder, Role role, std::int64_t now_s) {
+    const auto loaded = load_credentials(folder);
+    if (!loaded) {
+        return {certificate_fault(loaded.error(), folder.string(), role)};
+    }
+    const auto facts = read_certificate(loaded->certificate);
+    if (!facts) {
+        return {certificate_fault(facts.error(), folder.string(), role)};
+    }
+    const auto name = loaded->identity.uri();
+    Findings findings;
+    const auto judged = verify_certificate(loaded->certificate, {}, loaded->authority_certificate,
+                                           {loaded->identity.role}, loaded->identity.federation, now_s);
+    const auto left = facts->not_after_s - now_s;
+    if (!judged) {
+        findings.push_back(certificate_fault(judged.error(), name, role));
+    } else if (left < soon_s) {
+        findings.push_back({"certificate", Verdict::warn, fmt::format("{} is valid for {} more", name, days(left)),
+                            "no peer accepts it afterwards",
+                            "keep the node connected: its certificate is renewed in session, long before its end"});
+    } else {
+        findings.push_back({"certificate", Verdict::ok,
+                            fmt::format("{}, signed by its authority, valid for {} more", name, days(left))});
+    }
+    findings.push_back(check_clock(*facts, now_s));
+    return findings;
+}
+
+/// A certificate begins clock_tolerance_s before it was made, so that clocks may differ; but time does not run back.
+Finding check_clock(const CertificateFacts& certificate, std::int64_t now_s) {
+    const auto behind = certificate.not_before_s + clock_tolerance_s - now_s;
+    if (behind <= 60) {
+        return {"clock", Verdict::ok, "the clock is past the moment at which the certificate was made"};
+    }
+    const bool outside = now_s < certificate.not_before_s;
+    return {"clock", outside ? Verdict::fail : Verdict::warn,
+            fmt::format("the clock is at least {} behind",
+                        behind < 7200 ? fmt::format("{} minutes", behind / 60) : days(behind)),
+            "the certificate was made later than now, by this clock", "set the clock, and start a time service"};
+}
+
+Finding check_policy(const fs::path& state) {
+    const auto policy = node::load_policy(state, {});
+    if (!policy) {
+        return {"policy", Verdict::fail, policy.error().message, "the node does not start with it",
+                "correct what is named; docs/policy.md has the keys"};
+    }
+    return {"policy", Verdict::ok,
+            policy->places.empty() ? "none: every experiment but split learning is welcome"
+                                   : fmt::format("policy.toml sets {} keys", policy->places.size())};
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,47 @@
+// What --http shows, gathered on the loop's thread: the numbers are of one moment.
+#include "coordinator/loop.h"
+
+namespace causeway {
+namespace {
+
+bool is_over(const std::string& state) {
+    return state == "succeeded" || state == "failed" || state == "cancelled";
+}
+
+ExperimentMetrics metrics_of(ExperimentId id, const ExperimentMachine& experiment) {
+    ExperimentMetrics metrics{.id = id, .name = experiment.saved().name};
+    metrics.rounds = experiment.config().experiment.rounds;
+    metrics.cohort = experiment.members_in_round().size();
+    if (!experiment.records().empty()) {
+        metrics.round = experiment.records().back().round;
+        metrics.round_seconds = experiment.records().back().summary["seconds"].number();
+    }
+    return metrics;
+}
+
+}  // namespace
+
+void Loop::on(const ScrapeMetrics& event) {
+    CoordinatorMetrics metrics{.version = CAUSEWAY_VERSION, .uptime_seconds = seconds(now_)};
+    for (const auto& [connection, session] : sessions_) {
+        if (session.greeted) {
+            ++metrics.sessions[std::string(to_string(session.peer.identity.role))];
+        }
+    }
+    for (const auto& [id, experiment] : machine_.experiments()) {
+        const auto& state = experiment.saved().state;
+        ++metrics.experiments[state];
+        metrics.rounds_committed += experiment.records().empty() ? 0 : experiment.records().back().round;
+        if (!is_over(state) && state != "queued") {
+            metrics.running.push_back(metrics_of(id, experiment));
+        }
+    }
+    const auto traffic = partners_.link.traffic();
+    metrics.bytes_received = traffic.received;
+    metrics.bytes_sent = traffic.sent;
+    metrics.store_flushes = partners_.store.flushes();
+    metrics.queued_events = queue_->size();
+    (void)event.answer->try_push(metrics);
+}
+
+}  // namespace causeway

@@ -1,0 +1,117 @@
+// The doctor's judgement, at clocks, disks and limits that this machine does not have. What needs real processes is in
+// tests/e2e/doctor_test.py.
+#include <algorithm>
+#include <fstream>
+
+#include <catch2/catch.hpp>
+
+#include "cli/doctor_checks.h"
+#include "common/file.h"
+#include "tests/temporary_folder.h"
+
+namespace causeway::cli {
+namespace {
+
+constexpr std::int64_t made_s = 1'800'000'000;
+
+/// A node's folder with a certificate that was made at `made_s`.
+void enrol(const std::filesystem::path& folder) {
+    const auto authority = make_authority("clinic", made_s);
+    REQUIRE(authority.has_value());
+    const auto key = make_key();
+    const Identity identity{"clinic", Role::client, "site-a"};
+    const auto certificate = issue_certificate(*authority, key.public_key, identity, made_s);
+    REQUIRE(certificate.has_value());
+    REQUIRE(make_private_folder(folder));
+    REQUIRE(save_credentials(folder, {identity, key, *certificate, authority->certificate}));
+}
+
+Verdict verdict_of(const Findings& findings, std::string_view check) {
+    auto worst = Verdict::ok;
+    for (const auto& finding : findings) {
+        INFO(finding.what);
+        CHECK((finding.verdict == Verdict::ok) == finding.mend.empty());
+        worst = finding.check == check ? std::max(worst, finding.verdict) : worst;
+    }
+    return worst;
+}
+
+}  // namespace
+
+TEST_CASE("a certificate is fine in its time, looked at near its end, and mended outside of it", "[doctor]") {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path / "node";
+    enrol(folder);
+    const auto at = [&](std::int64_t later_s) { return check_certificate(folder, Role::client, made_s + later_s); };
+    CHECK(verdict_of(at(day_s), "certificate") == Verdict::ok);
+    CHECK(verdict_of(at(day_s), "clock") == Verdict::ok);
+    CHECK(verdict_of(at(85 * day_s), "certificate") == Verdict::warn);
+    CHECK(verdict_of(at(91 * day_s), "certificate") == Verdict::fail);
+    CHECK(at(91 * day_s)[0].mend.find("token new") != std::string::npos);
+    CHECK(verdict_of(at(-2 * day_s), "certificate") == Verdict::fail);
+    CHECK(verdict_of(at(-2 * day_s), "clock") == Verdict::fail);
+    CHECK(verdict_of(at(-7200), "certificate") == Verdict::ok);
+    CHECK(verdict_of(at(-7200), "clock") == Verdict::warn);
+}
+
+TEST_CASE("a certificate of another authority, a wide key and a missing key are told", "[doctor]") {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path / "node";
+    enrol(folder);
+    const auto other = temporary.path / "other";
+    enrol(other);
+    std::filesystem::copy_file(other / "ca.crt", folder / "ca.crt", std::filesystem::copy_options::overwrite_existing);
+    CHECK(verdict_of(check_certificate(folder, Role::client, made_s), "certificate") == Verdict::fail);
+    std::filesystem::permissions(other / "node.key", std::filesystem::perms(0644));
+    CHECK(verdict_of(check_certificate(other, Role::client, made_s), "certificate") == Verdict::fail);
+    CHECK(verdict_of(check_modes(temporary.path), "modes") == Verdict::fail);
+    std::filesystem::remove(other / "node.key");
+    CHECK(verdict_of(check_certificate(other, Role::client, made_s), "certificate") == Verdict::fail);
+}
+
+TEST_CASE("modes: a folder or key that others can read is named with its chmod", "[doctor]") {
+    const TemporaryFolder temporary;
+    enrol(temporary.path / "node");
+    CHECK(verdict_of(check_modes(temporary.path), "modes") == Verdict::ok);
+    std::filesystem::permissions(temporary.path, std::filesystem::perms(0755));
+    const auto findings = check_modes(temporary.path);
+    REQUIRE(findings.size() == 1);
+    CHECK(findings[0].mend == "chmod 700 " + temporary.path.string());
+}
+
+TEST_CASE("a lock that is held is seen and not disturbed; looking makes no lock file", "[doctor]") {
+    const TemporaryFolder temporary;
+    CHECK_FALSE(state_in_use(temporary.path));
+    CHECK_FALSE(std::filesystem::exists(temporary.path / "lock"));
+    {
+        const auto lock = FolderLock::acquire(temporary.path);
+        REQUIRE(lock.has_value());
+        CHECK(state_in_use(temporary.path));
+    }
+    CHECK_FALSE(state_in_use(temporary.path));
+    CHECK(FolderLock::acquire(temporary.path).has_value());
+}
+
+TEST_CASE("disk and descriptors: enough, little, too little", "[doctor]") {
+    CHECK(check_disk("/", 10'000'000'000).verdict == Verdict::ok);
+    CHECK(check_disk("/", 1'000'000'000).verdict == Verdict::warn);
+    CHECK(check_disk("/", 1'000'000).verdict == Verdict::fail);
+    CHECK(check_disk("/no/such/folder").verdict == Verdict::fail);
+    CHECK(check_descriptors(1 << 20, StateKind::coordinator).verdict == Verdict::ok);
+    CHECK(check_descriptors(4096, StateKind::coordinator).verdict == Verdict::warn);
+    CHECK(check_descriptors(512, StateKind::coordinator).verdict == Verdict::fail);
+    CHECK(check_descriptors(512, StateKind::node).verdict == Verdict::ok);
+    CHECK(check_descriptors(100, StateKind::node).verdict == Verdict::fail);
+}
+
+TEST_CASE("a device that does not exist is a failure with the known ones, a policy's mistake has its place",
+          "[doctor]") {
+    CHECK(check_device("cpu").verdict == Verdict::ok);
+    CHECK(check_device("abacus").verdict == Verdict::fail);
+    const TemporaryFolder temporary;
+    CHECK(check_policy(temporary.path).verdict == Verdict::ok);
+    std::ofstream(temporary.path / "policy.toml") << "min_cohort = 0\n";
+    CHECK(check_policy(temporary.path).what.find("policy.toml:1:14") != std::string::npos);
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,101 @@
+"""A full disk is a pause, not an end: the reason is told, nothing is lost, and with room the same model is reached."""
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+
+from federation import Federation, events, run, DIGITS
+
+ROUNDS = ["--set", "experiment.rounds=120", "--set", "sync.min_clients=2", "--set", "train.local_epochs=1"]
+
+
+def has_small_disks():
+    """Mounting needs root; elsewhere the machines' own tests (tests/simulation) show the same."""
+    folder = tempfile.mkdtemp(prefix="causeway-disk-")
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", folder], capture_output=True, check=False)
+    if mounted.returncode == 0:
+        subprocess.run(["umount", folder], check=False)
+    os.rmdir(folder)
+    return mounted.returncode == 0
+
+
+class SmallDisk:
+    """A folder on a disk of its own that can be filled and freed."""
+
+    def __init__(self, folder, size):
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", folder], check=True)
+        self.folder = folder
+        self.filler = os.path.join(folder, "filler")
+
+    def fill(self):
+        file = os.open(self.filler, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            while os.write(file, b"x" * 4096):
+                pass
+        except OSError:
+            pass
+        os.close(file)
+
+    def free(self):
+        os.unlink(self.filler)
+
+    def close(self):
+        subprocess.run(["umount", "-l", self.folder], check=False)
+
+
+@unittest.skipUnless(shutil.which("mount") and has_small_disks(), "needs the right to mount a small disk")
+class FullDisk(unittest.TestCase):
+    def start(self, folder_of, size):
+        self.federation = Federation(clients=2)
+        disk = SmallDisk(folder_of(self.federation), size)
+        self.addCleanup(self.federation.close)
+        self.addCleanup(disk.close)
+        self.addCleanup(self.stop)
+        self.federation.start_coordinator()
+        self.federation.join_clients(2)
+        return disk
+
+    def stop(self):
+        for child in self.federation.children.values():
+            child.stop()
+
+    def run_until_full(self, disk):
+        experiment = self.federation.submit(*ROUNDS)
+        watch = self.federation.watch(experiment)
+        watch.event(lambda e: e.get("round") == 3)
+        disk.fill()
+        watch.stop()
+        return experiment
+
+    def check_end(self, experiment):
+        end = self.federation.finish(experiment)
+        self.assertEqual("succeeded", end["state"], end)
+        done = run("simulate", "digits-fedavg", "--json", "--data", f"digits={DIGITS}", "--clients", 2, *ROUNDS, deadline=120)
+        self.assertEqual(events(done.stdout)[-1]["model_sha256"], end["model_sha256"])
+
+    def test_a_coordinator_without_room_pauses_says_why_and_goes_on_by_itself(self):
+        disk = self.start(lambda federation: federation.state, "8m")
+        experiment = self.run_until_full(disk)
+        end = time.monotonic() + 30
+        said = ""
+        while "No space left" not in said and "disk is full" not in said:
+            self.assertLess(time.monotonic(), end, "the reason was not told: " + said)
+            status = self.federation.command("experiment", "status", experiment, "--json", deadline=10)
+            said = status.stdout + status.stderr
+        disk.free()
+        self.check_end(experiment)
+
+    def test_a_node_without_room_waits_and_goes_on_by_itself(self):
+        disk = self.start(lambda federation: os.path.join(federation.folder, "client-1"), "2m")
+        experiment = self.run_until_full(disk)
+        status = self.federation.command("experiment", "status", experiment, "--json", deadline=10)
+        self.assertEqual("running", events(status.stdout)[0]["state"])
+        disk.free()
+        self.check_end(experiment)
+
+
+if __name__ == "__main__":
+    unittest.main()
