@@ -78,6 +78,11 @@ void add_data(CLI::App* app, std::vector<std::string>& data) {
         ->type_name("NAME=PATH");
 }
 
+void add_models(CLI::App* app, std::vector<std::string>& models) {
+    app->add_option("--model", models, "a model that experiments may name in init_from (repeatable)")
+        ->type_name("NAME=PATH");
+}
+
 void add_set(CLI::App* app, std::vector<std::string>& set) {
     app->add_option("--set", set, "override a field of the experiment (repeatable)")->type_name("TABLE.KEY=VALUE");
 }
@@ -91,6 +96,7 @@ void add_demo(Parser& parser) {
     add_number(app, "--workers", options->workers, 1, 64, "coordinator threads; the model does not depend on it");
     app->add_option("--state", options->state, "a new folder for everything the demo writes")->type_name("DIR");
     add_data(app, options->data);
+    add_models(app, options->models);
     add_set(app, options->set);
 }
 
@@ -110,6 +116,7 @@ void add_daemons(Parser& parser) {
     app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
         ->type_name("ADDR");
     add_data(app, coordinator->data);
+    add_models(app, coordinator->models);
 
     auto join = std::make_shared<JoinOptions>();
     app = command(parser, parser.app, "join", "a node: enrols with a token at its first start, then trains",
@@ -194,6 +201,34 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
     return app;
 }
 
+/// What predict and evaluate share.
+CLI::App* add_model_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
+                            const std::string& example, const std::shared_ptr<ModelOptions>& options,
+                            int (*run)(const ModelOptions&, Output)) {
+    auto* app = command(parser, parent, name, about, example, options, run);
+    app->add_option("model", options->model, "a model that `experiment export` wrote")
+        ->required()
+        ->type_name("MODEL.safetensors");
+    app->add_option("data", options->data, "a file or folder: CSV, IDX, NPY, or any of them gzipped")->required();
+    app->add_option("--label", options->label, "label column: last, a name or an index; own: the format's own labels");
+    app->add_option("--scale", options->scale, "the scale used in training, as \"0..16 -> 0..1\", or none");
+    app->add_option("--experiment", options->experiment, "take label and scale from this experiment file or example")
+        ->type_name("FILE");
+    return app;
+}
+
+void add_model_commands(Parser& parser, CLI::App& parent) {
+    auto predicted = std::make_shared<ModelOptions>();
+    add_model_command(parser, parent, "predict", "class and probabilities of each example of a file, as CSV",
+                      "causeway experiment predict model.safetensors new.csv --scale \"0..16 -> 0..1\" --out out.csv",
+                      predicted, run_experiment_predict)
+        ->add_option("--out", predicted->out, "the CSV to write (default: stdout)")
+        ->type_name("FILE");
+    add_model_command(parser, parent, "evaluate", "loss, accuracy, F1 of a model on labelled data; AUC for two classes",
+                      "causeway experiment evaluate model.safetensors holdout.csv.gz --experiment digits-fedavg",
+                      std::make_shared<ModelOptions>(), run_experiment_evaluate);
+}
+
 void add_experiments(Parser& parser) {
     auto& parent = *group(parser.app, "experiment", "experiments: write, check, run, follow, fetch the model");
     auto init = std::make_shared<InitOptions>();
@@ -221,12 +256,19 @@ void add_experiments(Parser& parser) {
         ->add_option("--timeout", wait->timeout, "give up after this long (exit code 4)")
         ->type_name("DURATION");
     auto exported = std::make_shared<ExperimentOptions>();
-    app = add_run_command(parser, parent, "export", "fetch a committed model as safetensors", exported,
+    app = add_run_command(parser, parent, "export", "fetch a committed model as safetensors or NPZ", exported,
                           run_experiment_export);
-    app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors)")->type_name("FILE");
+    app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors or NAME.npz)")
+        ->type_name("FILE");
+    app->add_option("--format", exported->format, "safetensors, or npz for numpy (tensors by name, no architecture)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"safetensors", "npz"}));
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
         ->type_name("N")
         ->each([exported](const std::string&) { exported->chosen_round = true; });
+    app->add_flag("--best", exported->best, "the best model by evaluation.metric, instead of the last")
+        ->excludes("--round");
+    add_model_commands(parser, parent);
     auto* fields = parent.add_subcommand("fields", "every field with its default and bounds, as Markdown");
     fields->callback([&parser] { parser.chosen = run_experiment_fields; });
     fields->footer("Example:\n  causeway experiment fields");
@@ -266,6 +308,7 @@ void add_tools(Parser& parser) {
     app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str()->type_name("N");
     app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
     add_data(app, simulate->data);
+    add_models(app, simulate->models);
     add_set(app, simulate->set);
 
     auto bench = std::make_shared<BenchOptions>();

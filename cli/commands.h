@@ -15,7 +15,8 @@ namespace causeway::cli {
 struct DemoOptions {
     std::string example = "digits-fedavg";  // an example's name or a file
     std::uint32_t clients = 5;
-    std::vector<std::string> data;  // NAME=PATH
+    std::vector<std::string> data;    // NAME=PATH
+    std::vector<std::string> models;  // NAME=PATH
     std::vector<std::string> set;
     std::string state;          // empty: a new folder under the temporary folder
     std::uint32_t workers = 1;  // of the coordinator
@@ -28,6 +29,7 @@ struct CoordinatorOptions {
     std::vector<std::string> advertise;
     std::string federation = "causeway";
     std::vector<std::string> data;
+    std::vector<std::string> models;
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
     std::string http;  // empty: none
@@ -93,11 +95,13 @@ int run_experiment_fields(Output output);
 
 struct ExperimentOptions {
     std::string state;
-    std::uint64_t id = 0;  // 0: the latest
-    std::string timeout;   // wait: empty is for ever, said so
-    std::string out;       // export
+    std::uint64_t id = 0;                // 0: the latest
+    std::string timeout;                 // wait: empty is for ever, said so
+    std::string out;                     // export
+    std::string format = "safetensors";  // export: or npz
     std::uint32_t round = 0;
     bool chosen_round = false;
+    bool best = false;  // export: instead of a round
 };
 int run_experiment_list(const ExperimentOptions& options, Output output);
 int run_experiment_status(const ExperimentOptions& options, Output output);
@@ -105,6 +109,17 @@ int run_experiment_watch(const ExperimentOptions& options, Output output);
 int run_experiment_wait(const ExperimentOptions& options, Output output);
 int run_experiment_cancel(const ExperimentOptions& options, Output output);
 int run_experiment_export(const ExperimentOptions& options, Output output);
+
+struct ModelOptions {
+    std::string model;       // a safetensors file
+    std::string data;        // a dataset's file or folder
+    std::string label;       // empty: as the experiment has it, or the format's own
+    std::string scale;       // the same
+    std::string experiment;  // a path or an example's name, whose label and scale count; empty: none
+    std::string out;         // predict: empty is stdout
+};
+int run_experiment_predict(const ModelOptions& options, Output output);
+int run_experiment_evaluate(const ModelOptions& options, Output output);
 
 struct InspectOptions {
     std::string path;
@@ -129,6 +144,7 @@ struct SimulateOptions {
     std::string file;
     std::vector<std::string> set;
     std::vector<std::string> data;
+    std::vector<std::string> models;
     std::uint32_t clients = 5;
     std::uint64_t seed = 0;  // of the network, not of the training
     std::string out;

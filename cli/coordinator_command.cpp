@@ -23,6 +23,7 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .advertise = given.advertise,
                           .federation = given.federation,
                           .datasets = {},
+                          .models = {},
                           .parallel = given.parallel,
                           .workers = given.workers};
     TRY_ASSIGN(options.listen, parse_address(given.listen));
@@ -30,6 +31,7 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
         TRY_ASSIGN(options.http, parse_address(given.http));
     }
     TRY_ASSIGN(options.datasets, parse_data_arguments(given.data));
+    TRY_ASSIGN(options.models, parse_model_arguments(given.models));
     return options;
 }
 

@@ -36,6 +36,8 @@ Result<LocalOptions> local_options(const DemoOptions& options) {
     TRY_ASSIGN(local.folder, make_folder(options.state));
     local.clients = options.clients;
     local.workers = options.workers;
+    TRY(parse_model_arguments(options.models));  // a slip shows before anything is started
+    local.models = options.models;
     return local;
 }
 
@@ -44,6 +46,14 @@ std::string example_words(const DemoOptions& options) {
     auto words = shell_quoted(options.example);
     for (const auto& set : options.set) {
         words += " --set " + shell_quoted(set);
+    }
+    return words;
+}
+
+std::string model_words(const DemoOptions& options) {
+    std::string words;
+    for (const auto& model : options.models) {
+        words += " --model " + shell_quoted(model);
     }
     return words;
 }
@@ -69,7 +79,8 @@ Status print_closing(const DemoOptions& options, const LocalOptions& local, cons
     output.line(styled("logs     ", "1") + federation.folder().string());
     output.line("\nNext, try:");
     output.line("  the same run on a virtual clock, with the same SHA-256");
-    output.line(fmt::format("    {} simulate {} --clients {}{}", self, example_words(options), options.clients, data));
+    output.line(fmt::format("    {} simulate {} --clients {}{}{}", self, example_words(options), options.clients, data,
+                            model_words(options)));
     output.line("  every setting of it, and where each came from");
     output.line(fmt::format("    {} experiment show {}", self, example_words(options)));
     output.line("  what one client held");

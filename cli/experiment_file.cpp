@@ -35,6 +35,30 @@ std::vector<fs::path> installed_places(const std::string& name) {
     return {folder / ".." / "data" / (name + ".csv.gz"), folder / ".." / "share" / "causeway" / (name + ".csv.gz")};
 }
 
+/// `option` and `example` are for the messages.
+Result<DataPaths> parse_named_paths(const std::vector<std::string>& arguments, std::string_view option,
+                                    std::string_view example) {
+    DataPaths paths;
+    for (const auto& argument : arguments) {
+        const auto at = argument.find('=');
+        const auto name = argument.substr(0, at);
+        if (at == std::string::npos || !is_name(name)) {
+            return fail(ErrorKind::invalid, "bad_data_argument",
+                        fmt::format("{0} {1}: write NAME=PATH, as in {0} {2}", option, argument, example));
+        }
+        const fs::path path = argument.substr(at + 1);
+        if (!is_there(path)) {
+            return fail(ErrorKind::not_found, "no_such_file",
+                        fmt::format("{} {}: no such file or folder: {}", option, argument, path.string()));
+        }
+        if (!paths.emplace(name, path).second) {
+            return fail(ErrorKind::invalid, "bad_data_argument",
+                        fmt::format("{} {}: {} is given twice", option, argument, name));
+        }
+    }
+    return paths;
+}
+
 }  // namespace
 
 Result<ExperimentText> load_experiment_text(const std::string& file_or_example) {
@@ -60,25 +84,11 @@ Result<Experiment> load_experiment(const std::string& file_or_example, const std
 }
 
 Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments) {
-    DataPaths paths;
-    for (const auto& argument : arguments) {
-        const auto at = argument.find('=');
-        const auto name = argument.substr(0, at);
-        if (at == std::string::npos || !is_name(name)) {
-            return fail(ErrorKind::invalid, "bad_data_argument",
-                        fmt::format("--data {}: write NAME=PATH, as in --data digits=part-1.csv.gz", argument));
-        }
-        const fs::path path = argument.substr(at + 1);
-        if (!is_there(path)) {
-            return fail(ErrorKind::not_found, "no_such_file",
-                        fmt::format("--data {}: no such file or folder: {}", argument, path.string()));
-        }
-        if (!paths.emplace(name, path).second) {
-            return fail(ErrorKind::invalid, "bad_data_argument",
-                        fmt::format("--data {}: {} is given twice", argument, name));
-        }
-    }
-    return paths;
+    return parse_named_paths(arguments, "--data", "digits=part-1.csv.gz");
+}
+
+Result<DataPaths> parse_model_arguments(const std::vector<std::string>& arguments) {
+    return parse_named_paths(arguments, "--model", "pretrained=model.safetensors");
 }
 
 Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {

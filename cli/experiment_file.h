@@ -28,6 +28,8 @@ using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name
 
 /// NAME=PATH arguments. errors: invalid: no `=`, a name twice, a bad name; not_found: no such path
 [[nodiscard]] Result<DataPaths> parse_data_arguments(const std::vector<std::string>& arguments);
+/// The same for --model.
+[[nodiscard]] Result<DataPaths> parse_model_arguments(const std::vector<std::string>& arguments);
 /// The path of a dataset by name: from the arguments, else one that lies with the installation (`digits`).
 [[nodiscard]] Result<std::filesystem::path> find_dataset(const std::string& name, const DataPaths& given);
 // demo and simulate give the same nodes the same names and parts, so that they reach the same digest.

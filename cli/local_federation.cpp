@@ -68,6 +68,9 @@ Status LocalFederation::start_coordinator() {
     if (parts_.size() > options_.clients) {
         words.insert(words.end(), {"--data", data_argument(parts_.back())});
     }
+    for (const auto& model : options_.models) {
+        words.insert(words.end(), {"--model", model});
+    }
     TRY_ASSIGN(auto process, Process::start(words, "", options_.folder / "coordinator.log"));
     processes_.push_back(std::move(process));
     return {};

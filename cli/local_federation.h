@@ -19,8 +19,9 @@ namespace causeway::cli {
 
 struct LocalOptions {
     Experiment experiment;
-    std::filesystem::path dataset;  // divided as the experiment says
-    std::filesystem::path folder;   // new, or empty
+    std::filesystem::path dataset;    // divided as the experiment says
+    std::filesystem::path folder;     // new, or empty
+    std::vector<std::string> models;  // NAME=PATH, for the coordinator
     std::uint32_t clients = 5;
     std::uint32_t workers = 1;                       // of the coordinator
     std::function<void(const std::string&)> status;  // what is being waited for

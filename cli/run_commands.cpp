@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
 #include "cli/live_view.h"
+#include "cli/model_file.h"
 #include "cli/operator_session.h"
 #include "common/text.h"
 
@@ -208,6 +209,23 @@ Status check_folder_of(const std::filesystem::path& file) {
     return {};
 }
 
+/// An NPZ is made from the safetensors file, which is fetched beside it and goes afterwards.
+Status fetch_as(OperatorSession& session, const Json& model, const std::string& format, const std::string& file) {
+    const auto bytes = static_cast<std::uint64_t>(model["bytes"].integer());
+    if (format == "safetensors") {
+        return session.fetch(model["model_sha256"].text(), bytes, file);
+    }
+    const auto fetched = file + ".safetensors.part";
+    TRY(session.fetch(model["model_sha256"].text(), bytes, fetched));
+    const auto written = [&]() -> Status {
+        TRY_ASSIGN(const auto read, read_model_file(fetched));
+        return write_npz_file(read.model, file);
+    }();
+    std::error_code ignored;
+    std::filesystem::remove(fetched, ignored);
+    return written;
+}
+
 Result<int> export_model(const ExperimentOptions& options, Output output) {
     TRY(check_folder_of(options.out));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
@@ -216,16 +234,20 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
     if (options.chosen_round) {
         request.set("round", options.round);
     }
+    if (options.best) {
+        request.set("best", true);
+    }
     TRY_ASSIGN(const auto model, session->ask("model.where", request));
-    const auto file = options.out.empty() ? model["name"].text() + ".safetensors" : options.out;
-    TRY(session->fetch(model["model_sha256"].text(), static_cast<std::uint64_t>(model["bytes"].integer()), file));
+    const auto file = options.out.empty() ? model["name"].text() + "." + options.format : options.out;
+    TRY(fetch_as(*session, model, options.format, file));
     output.object(Json::object()
                       .set("event", "exported")
                       .set("experiment", id)
                       .set("round", model["round"])
                       .set("file", file)
+                      .set("format", options.format)
                       .set("model_sha256", model["model_sha256"]));
-    output.line(fmt::format("{}  round {}  {}\nSHA-256 {}", file, model["round"].integer(),
+    output.line(fmt::format("{}  round {}  {} as safetensors\nSHA-256 of the model {}", file, model["round"].integer(),
                             format_bytes(static_cast<std::uint64_t>(model["bytes"].integer())),
                             model["model_sha256"].text()));
     return exit_done;

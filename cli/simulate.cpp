@@ -18,6 +18,7 @@ namespace {
 
 using namespace simulation;
 
+constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
 constexpr Duration longest_round = std::chrono::hours(2);  // virtual; the machines' own deadlines come first
 
 /// The federation's people: one coordinator's work and one per client.
@@ -59,8 +60,24 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std
     return cast;
 }
 
-WorldOptions make_world(const Cast& cast, std::uint64_t seed) {
+/// Each file to both who need it: the machine, which checks, and the work, which starts from it.
+Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& work) {
+    NamedModels models;
+    for (const auto& [name, path] : paths) {
+        TRY_ASSIGN(auto file, read_file(path, largest_model));
+        auto described = describe_named_model(file);
+        if (!described) {
+            return fail(with_context(described.error(), path.string()));
+        }
+        models.emplace(name, *std::move(described));
+        work.add_model(name, std::move(file));
+    }
+    return models;
+}
+
+WorldOptions make_world(const Cast& cast, NamedModels models, std::uint64_t seed) {
     WorldOptions options;
+    options.coordinator.models = std::move(models);
     options.coordinator.federation = "simulated";
     options.work = cast.coordinator.get();
     RandomStream random({.seed = seed, .purpose = "links"});
@@ -105,7 +122,9 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     require_all(experiment, options.clients);
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
     TRY_ASSIGN(auto cast, make_cast(experiment, paths, options.clients));
-    World world(make_world(cast, options.seed));
+    TRY_ASSIGN(const auto model_paths, parse_model_arguments(options.models));
+    TRY_ASSIGN(auto models, name_models(model_paths, *cast.coordinator));
+    World world(make_world(cast, std::move(models), options.seed));
     world.start();
     const auto all_online = [&] {
         return world.coordinator().machine()->members().members().size() == options.clients;

@@ -46,10 +46,26 @@ bool TrainingBatches::stop_requested() const {
 Status EvaluationBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
     std::vector<std::uint32_t> indices(place.rows);
     std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(place.first));
-    labels_.resize(place.rows);
-    gather(dataset_, indices, features, labels_);
+    labels_.assign(place.rows, 0);
+    gather(dataset_, indices, features, dataset_.labelled() ? std::span(labels_) : std::span<std::uint32_t>());
     widen(labels_, labels);
     return {};
+}
+
+Status fit_to_input(Dataset& dataset, const Chain& chain) {
+    const auto wanted = element_count(chain.input());
+    const auto found = static_cast<std::int64_t>(dataset.example_size());
+    if (dataset.size() == 0) {
+        return fail(ErrorKind::invalid, "no_examples", fmt::format("dataset \"{}\" has no examples", dataset.name));
+    }
+    if (found != wanted) {
+        const bool label_counts = found == wanted + 1 && !dataset.labelled();
+        return fail(ErrorKind::invalid, "shape_mismatch",
+                    fmt::format("dataset \"{}\" has {} values an example, the model takes {} ({}){}", dataset.name,
+                                found, wanted, to_string(chain.input()),
+                                label_counts ? ": one column may be the label; name it with --label last" : ""));
+    }
+    return reshape(dataset, chain.input());
 }
 
 Status check_dataset_fits(const Dataset& dataset, const Chain& chain) {

@@ -38,7 +38,8 @@ private:
     std::vector<std::uint32_t> labels_;
 };
 
-/// Examples as they are stored, for Trainer::evaluate. The dataset must outlive it.
+/// Examples as they are stored, for Trainer::evaluate and predict (labels that the dataset lacks are 0). The dataset
+/// must outlive it.
 class EvaluationBatches : public TrainerIo {
 public:
     explicit EvaluationBatches(const Dataset& dataset) : dataset_(dataset) {}
@@ -50,6 +51,11 @@ private:
     const Dataset& dataset_;
     std::vector<std::uint32_t> labels_;
 };
+
+/// Gives the examples the shape of a model's input, where they have as many values.
+///
+/// errors  invalid `shape_mismatch`, with what to do about a column that is too much; `no_examples`
+[[nodiscard]] Status fit_to_input(Dataset& dataset, const Chain& chain);
 
 /// Whether this dataset can train or evaluate this chain: shape of an example, labels below the outputs.
 ///

@@ -11,6 +11,7 @@
 #include "aggregation/aggregator.h"
 #include "common/text.h"
 #include "compression/codec.h"
+#include "configs/initial_model.h"
 #include "configs/presets.h"
 #include "configs/workload.h"
 #include "data/data_options.h"
@@ -134,6 +135,23 @@ void check_rule(const Experiment& experiment, Found& found) {
     }
 }
 
+/// Without evaluations patience never ends, and between them it cannot be counted.
+void check_patience(const Experiment& experiment, Found& found) {
+    const auto& evaluation = experiment.evaluation;
+    if (evaluation.patience == 0) {
+        return;
+    }
+    if (evaluation.where != "coordinator") {
+        found.push_back({"evaluation.patience", {}, "patience needs evaluations: set where = \"coordinator\""});
+    }
+    if (evaluation.patience < evaluation.every) {
+        found.push_back({"evaluation.patience",
+                         {},
+                         fmt::format("a patience of {} rounds is shorter than the {} rounds between two evaluations",
+                                     evaluation.patience, evaluation.every)});
+    }
+}
+
 /// `needs` are the fields that it looks at.
 struct JointCheck {
     std::vector<std::string_view> needs;
@@ -152,6 +170,7 @@ const std::vector<JointCheck>& joint_checks() {
          check_data},
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
+        {{"evaluation.where", "evaluation.every", "evaluation.patience"}, check_patience},
     };
     return checks;
 }
@@ -249,6 +268,11 @@ Result<std::string> check_aggregator(const std::string& text) {
 Result<std::string> check_codec(const std::string& text) {
     TRY_ASSIGN(const auto codec, parse_codec(text));
     return codec.text;
+}
+
+Result<std::string> check_init_from(const std::string& text) {
+    TRY_ASSIGN(const auto from, parse_init_from(text));
+    return from.digest ? from.name + "@" + from.digest->hex() : from.name;
 }
 
 std::vector<Inconsistency> find_inconsistencies(const Experiment& experiment, const IsBroken& is_broken) {

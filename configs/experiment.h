@@ -87,6 +87,7 @@ struct Experiment {
     struct Model {
         std::vector<std::string> layers;  // as spelt in the file, checked by model/chain.h
         std::string loss = "cross-entropy";
+        std::string init_from = "none";  // a model's name at the coordinator: configs/initial_model.h
         bool operator==(const Model&) const = default;
     } model;
 
@@ -133,6 +134,8 @@ struct Experiment {
         std::string where = "coordinator";  // coordinator | none
         std::string dataset;                // resolved: data.dataset unless the file names another
         std::uint32_t every = 1;            // rounds
+        std::string metric = "accuracy";    // accuracy | loss: by which a model is the best
+        std::uint32_t patience = 0;         // rounds without a better model before the end; 0: never
         bool operator==(const Evaluation&) const = default;
     } evaluation;
 

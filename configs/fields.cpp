@@ -77,6 +77,10 @@ std::vector<Field> model_fields() {
          .example = R"(["flatten", "dense 64", "relu", "dense 10"])"},
         {.path = "model.loss", .access = MEMBER(model.loss), .choices = {"cross-entropy"},
          .doc = "What training makes small.", .example = R"("cross-entropy")"},
+        {.path = "model.init_from", .access = MEMBER(model.init_from), .check = check_init_from,
+         .doc = "The model to start from: a name that the coordinator maps to a safetensors file with `--model "
+                "NAME=PATH`, or `none`: from the seed. `NAME@SHA256` accepts that file only.",
+         .example = R"("digits-2025")"},
     };
 }
 
@@ -167,6 +171,13 @@ std::vector<Field> evaluation_fields() {
          .example = R"("digits")"},
         {.path = "evaluation.every", .access = MEMBER(evaluation.every), .least = 1, .most = max_count,
          .unit = "rounds", .doc = "Evaluate after each so many rounds, and after the last one.", .example = "1"},
+        {.path = "evaluation.metric", .access = MEMBER(evaluation.metric), .choices = {"accuracy", "loss"},
+         .doc = "By which of the two a model is the best: `export --best` fetches it.", .example = R"("accuracy")"},
+        {.path = "evaluation.patience", .access = MEMBER(evaluation.patience), .least = 1, .most = max_count,
+         .word = "off", .unit = "rounds",
+         .doc = "End as `succeeded` (`early_stop`) once so many rounds have brought no better model; each evaluated "
+                "round then waits for its evaluation before the next begins. `off`: all rounds are run.",
+         .example = "5"},
     };
 }
 

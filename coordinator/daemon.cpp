@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
+constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
 constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
 /// Serves the snapshots to enrolled peers. The folder's paths are a pure function of the digest.
@@ -30,6 +31,20 @@ BlobSource snapshot_source(const JobRunner& jobs) {
         }
         return Blob(std::move(path));
     };
+}
+
+/// Each file once at the start: what experiments are checked against when they are submitted.
+Result<NamedModels> describe_models(const std::map<std::string, fs::path>& paths) {
+    NamedModels models;
+    for (const auto& [name, path] : paths) {
+        TRY_ASSIGN(const auto file, read_file(path, largest_model));
+        auto described = describe_named_model(file);
+        if (!described) {
+            return fail(with_context(described.error(), path.string()));
+        }
+        models.emplace(name, *std::move(described));
+    }
+    return models;
 }
 
 /// What the last process fetched and did not add is fetched again: parts stay for resuming, the rest goes.
@@ -78,7 +93,7 @@ struct Daemon::Parts {
 
     Result<Recovered> open_store(const fs::path& state, const StateFiles& files);
     Status start_threads(const DaemonOptions& options, StateFiles& files);
-    void start_loop(const DaemonOptions& options, Recovered recovered);
+    void start_loop(const DaemonOptions& options, NamedModels models, Recovered recovered);
     Status start_http(const Address& listen);
 };
 
@@ -115,7 +130,8 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
         return Status(fail(revoked_error()));
     };
     TRY_ASSIGN(link, Link::start(std::move(link_options), link_queues));
-    JobRunnerOptions job_options{.state = options.state, .datasets = options.datasets, .checkers = options.workers};
+    JobRunnerOptions job_options{
+        .state = options.state, .datasets = options.datasets, .models = options.models, .checkers = options.workers};
     job_options.answer = [q = queue](CoordinatorEvent event) { q->push(std::move(event)); };
     job_options.traffic = [this](std::uint64_t& up, std::uint64_t& down) {
         const auto traffic = link->traffic();
@@ -132,11 +148,12 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     return {};
 }
 
-void Daemon::Parts::start_loop(const DaemonOptions& options, Recovered recovered) {
+void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models, Recovered recovered) {
     for (const auto& experiment : recovered.experiments) {
         jobs->know(experiment.saved);
     }
     CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
+    machine.models = std::move(models);
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
     loop = std::make_unique<Loop>(
         Coordinator(std::move(machine), std::move(recovered)),
@@ -160,12 +177,13 @@ Status Daemon::Parts::start_http(const Address& listen) {
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     TRY(prepare_process_for_links(limits::sessions));
+    TRY_ASSIGN(auto models, describe_models(options.models));
     TRY_ASSIGN(auto files, open_state(options.state, options.federation, wall_clock_unix_s()));
     auto parts = std::make_unique<Parts>(std::move(files.lock));
     TRY_ASSIGN(auto recovered, parts->open_store(options.state, files));
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));
-    parts->start_loop(options, std::move(recovered));
+    parts->start_loop(options, std::move(models), std::move(recovered));
     if (options.http) {
         TRY(parts->start_http(*options.http));
     }

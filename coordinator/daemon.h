@@ -25,6 +25,7 @@ struct DaemonOptions {
     std::vector<std::string> advertise;  // what tokens carry instead of this machine's global addresses
     std::string federation = "causeway";
     std::map<std::string, std::filesystem::path> datasets;  // held-out examples by name
+    std::map<std::string, std::filesystem::path> models;    // safetensors files by name, for `init_from`
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
     std::optional<Address> http;         // loopback: /healthz and /metrics
@@ -35,7 +36,7 @@ class Daemon {
 public:
     /// Opens the state folder (making it at the first start) and listens.
     ///
-    /// errors   refused `state_in_use`; io `port_in_use`; corrupt, unsupported: of the state folder
+    /// errors   refused `state_in_use`; io `port_in_use`; corrupt, unsupported: of the state folder, or of a model file
     static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
 
     struct Parts;

@@ -4,6 +4,7 @@
 //   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
+//   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened
 #pragma once
 
 #include <string>
@@ -17,6 +18,7 @@ inline constexpr const char* cohort = "cohort";
 inline constexpr const char* dropped = "dropped";
 inline constexpr const char* refused = "refused";
 inline constexpr const char* next_attempt = "attempt";
+inline constexpr const char* early_stop = "early_stop";
 
 inline Json cohort_detail(const std::vector<std::string>& members) {
     auto names = Json::array();
@@ -43,6 +45,15 @@ inline Json refused_detail(const std::string& node, const Refused& refusal) {
 
 inline Json attempt_detail(const std::string& node, std::uint32_t attempt) {
     return Json::object().set("node", node).set("attempt", attempt);
+}
+
+inline Json early_stop_detail(const std::string& metric, std::uint32_t best_round, double best,
+                              std::uint32_t patience) {
+    return Json::object()
+        .set("metric", metric)
+        .set("best_round", best_round)
+        .set("best", best)
+        .set("patience", patience);
 }
 
 }  // namespace causeway::decisions

@@ -113,7 +113,7 @@ struct SaveExperiment {  // new, or a status change
 struct SaveDecision {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
-    std::string kind;  // cohort | dropped | refused | attempt: coordinator/decisions.h has each one's detail
+    std::string kind;  // cohort | dropped | refused | attempt | early_stop: coordinator/decisions.h has each detail
     Json detail;
 };
 /// The commit of a round: names the snapshot, its participants and the next round's cohort in one transaction.

@@ -161,7 +161,7 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     if (over()) {
         return;
     }
-    if (failed.job == "evaluate") {  // evaluation never delays and never stops a run: the column stays empty
+    if (failed.job == "evaluate") {  // a missing evaluation never stops a run: the column stays empty
         if (evaluations_due_.erase(failed.round) != 0) {
             records_.at(failed.round).evaluation_note = failed.error.message;
             evaluation_settled(turn, failed.round);
@@ -221,8 +221,15 @@ void ExperimentMachine::on_evaluated(Turn turn, const ModelEvaluated& evaluated)
 
 void ExperimentMachine::evaluation_settled(Turn turn, std::uint32_t round) {
     publish();
-    if (phase_ == Phase::evaluating && round == config_.experiment.rounds) {
+    if (phase_ != Phase::evaluating || round != committed_rounds()) {
+        return;
+    }
+    if (committed_rounds() >= config_.experiment.rounds) {
         end(turn, "succeeded", "");
+    } else if (out_of_patience()) {
+        stop_early(turn);
+    } else {
+        wait_for_members(turn);
     }
 }
 

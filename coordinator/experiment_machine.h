@@ -86,6 +86,9 @@ public:
     [[nodiscard]] const std::vector<Json>& events() const { return events_; }
     [[nodiscard]] const std::vector<RoundRecord>& records() const { return records_; }
     [[nodiscard]] const Experiment& config() const { return config_; }
+    /// The evaluated round with the best model by the experiment's metric, the earliest of equal ones; nullptr when
+    /// none is evaluated.
+    [[nodiscard]] const RoundRecord* best() const;
     /// One line of a list; `status` adds the open round's members.
     [[nodiscard]] Json summary() const;
     [[nodiscard]] Json status() const;
@@ -121,6 +124,9 @@ private:
     [[nodiscard]] bool evaluation_due(std::uint32_t round) const;
     void evaluate_last(CoordinatorEffects& effects);
     void evaluation_settled(Turn turn, std::uint32_t round);
+    [[nodiscard]] bool judged(std::uint32_t round) const;
+    [[nodiscard]] bool out_of_patience() const;
+    void stop_early(Turn turn);
     void publish();
     [[nodiscard]] Json round_event(const RoundRecord& record) const;
     [[nodiscard]] Json done_event() const;

@@ -64,6 +64,9 @@ Json ExperimentMachine::done_event() const {
         return event.set("model", Json()).set("model_sha256", Json());
     }
     const auto& model = records_.back().model;
+    if (const auto* found = best()) {
+        event.set("best_round", found->round);
+    }
     return event.set("model", identity_.model_path ? Json(identity_.model_path(model)) : Json())
         .set("model_sha256", model.hex());
 }
@@ -81,6 +84,9 @@ Json ExperimentMachine::summary() const {
         return line;
     }
     line.set("loss", records_.back().summary["loss"]).set("accuracy", accuracy_of(records_.back()));
+    if (const auto* found = best()) {
+        line.set("best_round", found->round);
+    }
     return line.set("model_sha256", records_.back().model.hex());
 }
 

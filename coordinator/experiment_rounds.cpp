@@ -96,7 +96,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     }
     records_.push_back({snapshot.round, snapshot.model, snapshot.bytes, summary, {}});
     std::vector<std::string> cohort;
-    if (snapshot.round < config_.experiment.rounds) {
+    if (snapshot.round < config_.experiment.rounds && !judged(snapshot.round)) {
         cohort = draw_cohort(turn, snapshot.round + 1);
     }
     turn.effects.persist.push_back(
@@ -121,9 +121,10 @@ void ExperimentMachine::tell_committed(Turn turn) const {
     }
 }
 
-/// The end, the next round, or waiting for members.
+/// The end, the next round, waiting for members, or for the evaluation that decides whether there is a next round.
 void ExperimentMachine::after_commit(Turn turn, std::vector<std::string> next_cohort) {
-    if (committed_rounds() >= config_.experiment.rounds) {
+    const bool last = committed_rounds() >= config_.experiment.rounds;
+    if (last || (judged(committed_rounds()) && evaluations_due_.contains(committed_rounds()))) {
         phase_ = Phase::evaluating;
         if (evaluations_due_.empty()) {
             end(turn, "succeeded", "");

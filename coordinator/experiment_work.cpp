@@ -1,6 +1,7 @@
 // Parsing once, then the calls into model/ and aggregation/.
 #include "coordinator/experiment_work.h"
 
+#include "configs/initial_model.h"
 #include "configs/reader.h"
 #include "configs/workload.h"
 #include "coordinator/limits.h"
@@ -20,8 +21,18 @@ Result<ExperimentSetup> read_setup(const SaveExperiment& saved) {
     return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules)};
 }
 
-Bytes make_first_model(const ExperimentSetup& setup) {
-    return to_safetensors(setup.chain, initial_model(setup.chain, setup.experiment.experiment.seed));
+Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedModel& read_named) {
+    const auto from = init_from_of(setup.experiment);
+    if (!from) {
+        return to_safetensors(setup.chain, initial_model(setup.chain, setup.experiment.experiment.seed));
+    }
+    const auto file = read_named(from->name);
+    if (!file) {
+        return fail(ErrorKind::io, "model_unavailable",
+                    "model \"" + from->name + "\" cannot be read (" + file.error().message +
+                        "); start the coordinator with --model " + from->name + "=PATH");
+    }
+    return canonical_initial_model(setup.chain, *from, *file);
 }
 
 Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,

@@ -3,6 +3,7 @@
 // The daemon and the simulator both call this; it touches no file, socket or clock. Thread: the trainer's for evaluate.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -23,8 +24,13 @@ struct ExperimentSetup {
 /// From the canonical text that the store keeps. errors: invalid: a file of another version
 Result<ExperimentSetup> read_setup(const SaveExperiment& saved);
 
-/// The first model as canonical safetensors bytes: from the seed alone.
-[[nodiscard]] Bytes make_first_model(const ExperimentSetup& setup);
+/// The bytes of the file that its owner named. errors: not_found, io, overloaded
+using ReadNamedModel = std::function<Result<Bytes>(const std::string& name)>;
+
+/// The first model as canonical safetensors bytes: from the seed, or from the file that `init_from` names.
+///
+/// errors   io `model_unavailable`, `model_changed`: of the file; put right, the job succeeds when it is tried again
+Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedModel& read_named);
 
 /// The input of a round: what its members start from. errors: corrupt: not this experiment's model
 Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,

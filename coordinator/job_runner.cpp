@@ -71,17 +71,26 @@ JobRunner::Setup JobRunner::setup_of(ExperimentId experiment, std::uint32_t roun
 void JobRunner::make_model(const MakeModel& job) {
     if (auto setup = setup_of(job.experiment, 0, "make_model")) {
         trainer_thread_->post([this, job, setup] {
-            sums_->post([this, job, file = make_first_model(*setup)] { write_first_model(job, file); });
+            auto file = make_first_model(*setup, [this](const std::string& name) { return read_named_model(name); });
+            sums_->post([this, job, file = std::move(file)] { write_first_model(job, file); });
         });
     }
 }
 
-void JobRunner::write_first_model(const MakeModel& job, const Bytes& file) {
-    const auto written = snapshots_.write(file);
+Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
+    const auto known = options_.models.find(name);
+    if (known == options_.models.end()) {
+        return fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
+    }
+    return read_file(known->second, largest_model);
+}
+
+void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& file) {
+    const auto written = file ? snapshots_.write(*file) : Result<Digest>(tl::unexpected(file.error()));
     if (!written) {
         return answer_failed(job.experiment, 0, "make_model", written.error());
     }
-    options_.answer(ModelMade{.experiment = job.experiment, .model = *written, .bytes = file.size()});
+    options_.answer(ModelMade{.experiment = job.experiment, .model = *written, .bytes = file->size()});
 }
 
 void JobRunner::open_round(const OpenRound& job) {

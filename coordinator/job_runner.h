@@ -24,6 +24,7 @@ namespace causeway {
 struct JobRunnerOptions {
     std::filesystem::path state;                            // STATE
     std::map<std::string, std::filesystem::path> datasets;  // by name: the held-out examples
+    std::map<std::string, std::filesystem::path> models;    // by name: files that experiments may start from
     std::uint32_t checkers = 2;
     std::function<void(CoordinatorEvent)> answer;                         // called from any of its threads
     std::function<void(std::uint64_t& up, std::uint64_t& down)> traffic;  // running totals at the sockets
@@ -62,7 +63,8 @@ private:
     void add(const AbsorbUpdate& job, CheckedUpdate checked);
     void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error);
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
-    void write_first_model(const MakeModel& job, const Bytes& file);
+    void write_first_model(const MakeModel& job, const Result<Bytes>& file);
+    [[nodiscard]] Result<Bytes> read_named_model(const std::string& name) const;
     Result<const Dataset*> held_out(const ExperimentSetup& setup);
     CoordinatorEvent evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup);
 

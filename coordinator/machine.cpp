@@ -320,7 +320,7 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
 
 /// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.
 Result<Json> Coordinator::submit(const Member& member, const Json& body, CoordinatorEffects& effects) {
-    TRY_ASSIGN(auto config, check_submission(body, members_));
+    TRY_ASSIGN(auto config, check_submission(body, members_, options_.models));
     TRY_ASSIGN(auto assignment, assignment_of(config, member.node));
     const auto queued = static_cast<std::size_t>(std::count_if(
         experiments_.begin(), experiments_.end(), [](const auto& entry) { return entry.second.queued(); }));

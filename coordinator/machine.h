@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "configs/initial_model.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/membership.h"
 #include "coordinator/operator_requests.h"
@@ -23,6 +24,7 @@ struct CoordinatorOptions {
     std::uint32_t parallel = 1;  // experiments that run at the same time, at least 1
     /// Where a model with this digest lies, for `done` events. Pure; may be empty.
     std::function<std::string(const Digest&)> model_path;
+    NamedModels models;  // what experiments may start from
 };
 
 class Coordinator {

@@ -28,6 +28,14 @@ Status check_dataset(const std::string& dataset, const Membership& members) {
                     names_or_none(known) + ". A node declares one with `causeway join --data NAME=PATH`.");
 }
 
+Json describe_record(const ExperimentMachine& experiment, const RoundRecord& record) {
+    return Json::object()
+        .set("name", experiment.saved().name)
+        .set("round", record.round)
+        .set("model_sha256", record.model.hex())
+        .set("bytes", record.model_bytes);
+}
+
 }  // namespace
 
 /// From the newest: a name that was used twice means the last one.
@@ -50,7 +58,7 @@ Result<ExperimentId> find_experiment(const Experiments& experiments, const Json&
                 "there is no experiment \"" + text + "\"; the newest are: " + names_or_none(known));
 }
 
-Result<Experiment> check_submission(const Json& body, const Membership& members) {
+Result<Experiment> check_submission(const Json& body, const Membership& members, const NamedModels& models) {
     if (!body["file"].is_text()) {
         return fail(ErrorKind::invalid, "missing_argument", "experiment.submit needs the text of a file");
     }
@@ -63,11 +71,20 @@ Result<Experiment> check_submission(const Json& body, const Membership& members)
         return fail(ErrorKind::invalid, "bad_configuration", to_text(experiment.error()));
     }
     TRY(check_dataset(experiment->data.dataset, members));
+    TRY(pin_initial_model(*experiment, models));
     return *std::move(experiment);
 }
 
 Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body) {
     const auto& records = experiment.records();
+    if (body["best"].boolean()) {
+        const auto* best = experiment.best();
+        if (best == nullptr) {
+            return fail(ErrorKind::not_found, "unknown_round",
+                        "no round of the experiment is evaluated, so none is the best; leave out --best for the last");
+        }
+        return describe_record(experiment, *best);
+    }
     const auto last = static_cast<std::int64_t>(records.size()) - 1;
     const auto round = body["round"].integer(last);
     if (round < 0 || round > last) {
@@ -76,12 +93,7 @@ Result<Json> describe_model(const ExperimentMachine& experiment, const Json& bod
             last < 0 ? "the experiment has no model yet; try again when its first round is committed"
                      : "round " + std::to_string(round) + " is not committed; the last one is " + std::to_string(last));
     }
-    const auto& record = records[static_cast<std::size_t>(round)];
-    return Json::object()
-        .set("name", experiment.saved().name)
-        .set("round", record.round)
-        .set("model_sha256", record.model.hex())
-        .set("bytes", record.model_bytes);
+    return describe_record(experiment, records[static_cast<std::size_t>(round)]);
 }
 
 Json list_experiments(const Experiments& experiments) {

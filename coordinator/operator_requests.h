@@ -10,7 +10,7 @@
 //   experiment.watch  {experiment, from}                    -> a reply per round event from that round on, `done` last
 //   experiment.wait   {experiment}                          -> the done event
 //   experiment.cancel {experiment}                          -> {id, state}
-//   model.where       {experiment, round}                   -> {name, round, model_sha256, bytes}
+//   model.where       {experiment, round, best: bool}       -> {name, round, model_sha256, bytes}
 //   node.list         {}                                    -> {nodes: [...]}
 // `experiment` (or `id`) is a number, or a name: the newest of that name.
 #pragma once
@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "configs/experiment.h"
+#include "configs/initial_model.h"
 #include "coordinator/effects.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/membership.h"
@@ -34,11 +35,16 @@ Result<ExperimentId> find_experiment(const Experiments& experiments, const Json&
 
 /// Reads the file of a submit and checks it against what nodes ever declared.
 ///
-/// errors  invalid `bad_configuration`: one line per mistake; not_found `unknown_dataset`: with the known names
-Result<Experiment> check_submission(const Json& body, const Membership& members);
+/// What it starts from is pinned (configs/initial_model.h).
+///
+/// errors  invalid `bad_configuration`: one line per mistake; not_found `unknown_dataset`: with the known names;
+///         those of pin_initial_model
+Result<Experiment> check_submission(const Json& body, const Membership& members, const NamedModels& models);
 
 Json list_experiments(const Experiments& experiments);
-/// The last committed model, or that of `round`. errors: not_found: no such round is committed
+/// The last committed model, that of `round`, or with `best` the best by the experiment's metric.
+///
+/// errors  not_found: no such round is committed, or none is evaluated
 Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body);
 Json list_nodes(const Membership& members, const Experiments& experiments);
 

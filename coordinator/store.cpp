@@ -206,7 +206,12 @@ Result<std::set<Digest>> Store::named_models(std::uint32_t keep) {
         UNION SELECT model FROM pins
         UNION SELECT model FROM (
             SELECT c.model AS model, ROW_NUMBER() OVER (
-                PARTITION BY e.experiment ORDER BY e.accuracy DESC, e.loss ASC, e.round ASC) AS place
+                PARTITION BY e.experiment ORDER BY e.accuracy DESC, COALESCE(e.loss, 9e999) ASC, e.round ASC) AS place
+            FROM evaluations AS e JOIN commits AS c USING (experiment, round) WHERE e.accuracy IS NOT NULL)
+            WHERE place = 1
+        UNION SELECT model FROM (
+            SELECT c.model AS model, ROW_NUMBER() OVER (
+                PARTITION BY e.experiment ORDER BY COALESCE(e.loss, 9e999) ASC, e.accuracy DESC, e.round ASC) AS place
             FROM evaluations AS e JOIN commits AS c USING (experiment, round) WHERE e.accuracy IS NOT NULL)
             WHERE place = 1)sql"));
     query.bind(keep);

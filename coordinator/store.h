@@ -41,7 +41,8 @@ public:
     /// All that the machines need to go on. cost: reads every commit of every experiment
     Result<Recovered> load();
 
-    /// The models that must stay: of each experiment the last `keep` commits and the best evaluated one; pinned ones.
+    /// The models that must stay: of each experiment the last `keep` commits, the best by accuracy and by
+    /// loss; pinned ones.
     Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
     Status pin_model(const Digest& model);
 

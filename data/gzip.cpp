@@ -129,4 +129,8 @@ Bytes gzip(ByteView bytes) {
     return out;
 }
 
+std::uint32_t zip_crc32(ByteView bytes) {
+    return static_cast<std::uint32_t>(crc32_z(0, zlib_input(bytes.data()), bytes.size()));
+}
+
 }  // namespace causeway

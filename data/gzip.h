@@ -19,4 +19,7 @@ namespace causeway {
 /// One member at level 6 with time 0 and no name: equal input gives equal bytes.
 [[nodiscard]] Bytes gzip(ByteView bytes);
 
+/// The CRC-32 of gzip and ZIP.
+[[nodiscard]] std::uint32_t zip_crc32(ByteView bytes);
+
 }  // namespace causeway

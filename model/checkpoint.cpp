@@ -50,11 +50,11 @@ std::string header_text(const Chain& chain) {
 
 /// A file taken apart; `data` is the part after the header.
 struct File {
-    Json header;
+    SafetensorsListing listing;
     ByteView data;
 };
 
-Result<File> open_file(ByteView bytes) {
+Result<File> take_apart(ByteView bytes) {
     ByteReader reader(bytes);
     const auto length = reader.get<std::uint64_t>();
     if (!length || *length > reader.left() || *length > max_header) {
@@ -65,7 +65,8 @@ Result<File> open_file(ByteView bytes) {
     if (!json || !json->is_object()) {
         return bad_file("its header is not a JSON object");
     }
-    return File{*std::move(json), bytes.subspan(sizeof(std::uint64_t) + *length)};
+    const auto data = bytes.subspan(sizeof(std::uint64_t) + *length);
+    return File{{*std::move(json), data.size()}, data};
 }
 
 /// Bytes [begin, end) of the data.
@@ -89,13 +90,13 @@ std::optional<Span> offsets_of(const Json& tensor, std::uint64_t size) {
 }
 
 /// The tensors must tile the data: no hole, no overlap, nothing after the last.
-Status check_layout(const File& file) {
+Status check_layout(const SafetensorsListing& listing) {
     std::vector<Span> spans;
-    for (const auto& [name, value] : file.header.fields()) {
+    for (const auto& [name, value] : listing.header.fields()) {
         if (name == metadata_key) {
             continue;
         }
-        const auto span = offsets_of(value, file.data.size());
+        const auto span = offsets_of(value, listing.data_bytes);
         if (!span) {
             return bad_file(fmt::format("the offsets of tensor \"{}\" lie outside its data", name.substr(0, 80)));
         }
@@ -109,10 +110,16 @@ Status check_layout(const File& file) {
         }
         covered = span.end;
     }
-    if (covered != file.data.size()) {
-        return bad_file(fmt::format("it has {} bytes that belong to no tensor", file.data.size() - covered));
+    if (covered != listing.data_bytes) {
+        return bad_file(fmt::format("it has {} bytes that belong to no tensor", listing.data_bytes - covered));
     }
     return {};
+}
+
+Result<File> open_file(ByteView bytes) {
+    TRY_ASSIGN(auto file, take_apart(bytes));
+    TRY(check_layout(file.listing));
+    return file;
 }
 
 bool same_shape(const Json& found, const Shape& shape) {
@@ -137,25 +144,6 @@ std::string mismatch(const TensorInfo& tensor, const Json& found, std::uint64_t 
     return {};
 }
 
-/// All tensors that the chain lacks or has otherwise.
-std::vector<std::string> mismatches(const Chain& chain, const std::map<std::string_view, const Json*>& found,
-                                    std::uint64_t size) {
-    std::vector<std::string> wrong;
-    for (const TensorInfo& tensor : chain.table().tensors) {
-        const auto entry = found.find(tensor.name);
-        const Json absent;
-        if (auto text = mismatch(tensor, entry == found.end() ? absent : *entry->second, size); !text.empty()) {
-            wrong.push_back(std::move(text));
-        }
-    }
-    for (const auto& [name, value] : found) {
-        if (name != metadata_key && chain.table().find(name) == nullptr) {
-            wrong.push_back(fmt::format("{} is not part of the model", name.substr(0, 80)));
-        }
-    }
-    return wrong;
-}
-
 std::map<std::string_view, const Json*> by_name(const Json& header) {
     std::map<std::string_view, const Json*> fields;
     for (const auto& [name, value] : header.fields()) {
@@ -166,9 +154,7 @@ std::map<std::string_view, const Json*> by_name(const Json& header) {
 
 /// Nothing is allocated before the sizes are known to be those of bytes that are there.
 Result<ModelState> read_tensors(const Chain& chain, const File& file) {
-    TRY(check_layout(file));
-    const auto fields = by_name(file.header);
-    auto wrong = mismatches(chain, fields, file.data.size());
+    auto wrong = find_mismatches(chain, file.listing);
     if (!wrong.empty()) {
         const auto count = wrong.size();
         wrong.resize(std::min(count, max_named_mismatches));
@@ -176,6 +162,7 @@ Result<ModelState> read_tensors(const Chain& chain, const File& file) {
                     fmt::format("the checkpoint is not of this model: {}{}", join(wrong, "; "),
                                 count > wrong.size() ? fmt::format(" and {} more", count - wrong.size()) : ""));
     }
+    const auto fields = by_name(file.listing.header);
     ModelState state = ModelState::zeros(chain.table());
     for (const TensorInfo& tensor : chain.table().tensors) {
         const auto span = offsets_of(*fields.at(tensor.name), file.data.size());
@@ -207,9 +194,33 @@ Result<ModelState> from_safetensors(const Chain& chain, ByteView bytes) {
     return read_tensors(chain, file);
 }
 
+Result<SafetensorsListing> list_safetensors(ByteView bytes) {
+    TRY_ASSIGN(auto file, open_file(bytes));
+    return std::move(file.listing);
+}
+
+std::vector<std::string> find_mismatches(const Chain& chain, const SafetensorsListing& listing) {
+    const auto found = by_name(listing.header);
+    std::vector<std::string> wrong;
+    for (const TensorInfo& tensor : chain.table().tensors) {
+        const auto entry = found.find(tensor.name);
+        const Json absent;
+        auto text = mismatch(tensor, entry == found.end() ? absent : *entry->second, listing.data_bytes);
+        if (!text.empty()) {
+            wrong.push_back(std::move(text));
+        }
+    }
+    for (const auto& [name, value] : found) {
+        if (name != metadata_key && chain.table().find(name) == nullptr) {
+            wrong.push_back(fmt::format("{} is not part of the model", name.substr(0, 80)));
+        }
+    }
+    return wrong;
+}
+
 Result<SavedModel> load_safetensors(ByteView bytes) {
     TRY_ASSIGN(const File file, open_file(bytes));
-    const Json& architecture = file.header[metadata_key]["architecture"];
+    const Json& architecture = file.listing.header[metadata_key]["architecture"];
     if (!architecture.is_text()) {
         return bad_file("its metadata does not say the architecture");
     }

@@ -8,6 +8,7 @@
 
 #include "common/bytes.h"
 #include "common/digest.h"
+#include "common/json.h"
 #include "model/arena.h"
 #include "model/chain.h"
 
@@ -25,6 +26,18 @@ Digest model_digest(const Chain& chain, const ModelState& state);
 ///          another dtype or shape than the chain's, all named (the first eight)
 /// cost     allocates no more than the chain's arenas, whatever the header claims
 Result<ModelState> from_safetensors(const Chain& chain, ByteView bytes);
+
+/// What a file says that it holds, without the values.
+struct SafetensorsListing {
+    Json header;                   // tensors by name, and the metadata
+    std::uint64_t data_bytes = 0;  // after the header, covered by the tensors exactly once
+};
+
+/// errors   corrupt `bad_safetensors`
+Result<SafetensorsListing> list_safetensors(ByteView bytes);
+
+/// Every way in which a file's tensors are not the chain's, one sentence each; empty when it can be read as one.
+[[nodiscard]] std::vector<std::string> find_mismatches(const Chain& chain, const SafetensorsListing& listing);
 
 struct SavedModel {
     Chain chain;

@@ -2,6 +2,7 @@
 #include "model/trainer.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -128,7 +129,9 @@ Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
         .seconds = totals.seconds};
 }
 
-Result<Evaluation> Trainer::evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch) {
+/// Each batch goes through all layers, then `work` reads what it wants of the workspace.
+Status Trainer::forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
+                                const BatchWork& work) {
     TRY(check_state(chain, state));
     const std::uint64_t examples = io.examples();
     if (examples == 0) {
@@ -137,24 +140,54 @@ Result<Evaluation> Trainer::evaluate(const Chain& chain, const ModelState& state
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
     TRY_ASSIGN(Workspace * workspace, workspace_for(chain, size));
     TRY(workspace->put_model(state));
-    Evaluation sum;
-    std::uint64_t correct = 0;
     std::vector<float> features;
     std::vector<std::int64_t> labels;
     for (std::uint64_t first = 0; first < examples; first += size) {
-        labels.resize(std::min(size, examples - first));
-        features.resize(labels.size() * static_cast<std::uint64_t>(element_count(chain.input())));
-        TRY(io.load({.batch = first / size, .first = first, .rows = labels.size()}, features, labels));
+        const BatchPlace place{.batch = first / size, .first = first, .rows = std::min(size, examples - first)};
+        labels.resize(place.rows);
+        features.resize(place.rows * static_cast<std::uint64_t>(element_count(chain.input())));
+        TRY(io.load(place, features, labels));
         TRY(workspace->load(features, labels));
         TRY(workspace->forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
-        TRY_ASSIGN(const BatchLoss part, workspace->loss(Purpose::inference, 1.0));
+        TRY(work(*workspace, place, labels));
+    }
+    return {};
+}
+
+Result<Evaluation> Trainer::evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch) {
+    Evaluation sum{.examples = io.examples()};
+    std::uint64_t correct = 0;
+    const auto add = [&](Workspace& workspace, const BatchPlace&, std::span<const std::int64_t>) -> Status {
+        TRY_ASSIGN(const BatchLoss part, workspace.loss(Purpose::inference, 1.0));
         sum.loss += part.loss;
         correct += part.correct;
-    }
-    sum.loss /= static_cast<double>(examples);
-    sum.accuracy = static_cast<double>(correct) / static_cast<double>(examples);
-    sum.examples = examples;
+        return {};
+    };
+    TRY(forward_batches(chain, state, io, batch, add));
+    sum.loss /= static_cast<double>(sum.examples);
+    sum.accuracy = static_cast<double>(correct) / static_cast<double>(sum.examples);
     return sum;
+}
+
+Status Trainer::predict(const Chain& chain, const ModelState& state, TrainerIo& io, const ScoresSink& sink,
+                        std::uint32_t batch) {
+    const auto classes = static_cast<std::size_t>(chain.classes());
+    std::vector<float> scores;
+    const auto hand_on = [&](const Workspace& workspace, const BatchPlace& place,
+                             std::span<const std::int64_t> labels) -> Status {
+        scores.resize(place.rows * classes);
+        TRY(workspace.scores(scores));
+        const auto bad = std::ranges::find_if(scores, [](float score) { return !std::isfinite(score); });
+        if (bad != scores.end()) {
+            const auto row = place.first + static_cast<std::uint64_t>(bad - scores.begin()) / classes;
+            return fail(ErrorKind::corrupt, "not_finite",
+                        fmt::format("the model's scores for example {} are not finite: its training went wrong, or "
+                                    "the values are scaled otherwise than in training",
+                                    row + 1));
+        }
+        return sink(place, scores, labels);
+    };
+    return forward_batches(chain, state, io, batch, hand_on);
 }
 
 }  // namespace causeway

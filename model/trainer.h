@@ -89,6 +89,12 @@ struct Evaluation {
     std::uint64_t examples = 0;
 };
 
+/// What a model says of a batch of examples.
+///
+/// shapes   scores f32[rows, classes], finite; labels i64[rows] as the caller's load wrote them
+using ScoresSink =
+    std::function<Status(const BatchPlace& place, std::span<const float> scores, std::span<const std::int64_t> labels)>;
+
 class Workspace;
 
 /// threads  thread-bound: the one trainer thread of a process
@@ -113,9 +119,19 @@ public:
     ///
     /// errors   invalid `no_examples`; as train
     Result<Evaluation> evaluate(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch = 256);
+    /// The scores of all examples, batch by batch in their order; classes that are not known may be loaded as 0.
+    ///
+    /// errors   as evaluate; corrupt `not_finite`: the model gives NaN or infinity; what the caller's sink returned
+    Status predict(const Chain& chain, const ModelState& state, TrainerIo& io, const ScoresSink& sink,
+                   std::uint32_t batch = 256);
 
 private:
+    using BatchWork =
+        std::function<Status(Workspace& workspace, const BatchPlace& place, std::span<const std::int64_t> labels)>;
+
     Result<Workspace*> workspace_for(const Chain& chain, std::uint64_t rows);
+    Status forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
+                           const BatchWork& work);
 
     std::unique_ptr<PlanCache> plans_;
     std::unique_ptr<Workspace> workspace_;  // of the chain that was used last

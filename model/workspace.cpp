@@ -235,6 +235,11 @@ Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
     return BatchLoss{loss, static_cast<std::uint64_t>(correct)};
 }
 
+Status Workspace::scores(std::span<float> into) const {
+    ASSERT(static_cast<std::int64_t>(into.size()) == batch_elements(chain_.boundary(chain_.layer_count()), rows_));
+    return device().copy(into.data(), now_->values.back().front().data, into.size_bytes(), CW_FROM_DEVICE);
+}
+
 Status Workspace::backward(LayerInterval layers) {
     for (std::size_t layer = layers.end; layer-- > layers.begin;) {
         if (now_->gradients[layer + 1].empty() || chain_.layer(layer).is_view()) {

@@ -53,6 +53,8 @@ public:
     Status forward(LayerInterval layers);
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
+    /// The last boundary's values after a forward. shapes   f32[rows, classes]
+    Status scores(std::span<float> into) const;
     /// Adds to the gradients of layers that have some since their last step, sets those of the others.
     Status backward(LayerInterval layers);
     /// One optimizer step of a range of the trainable arena; the gradients stay.

@@ -60,10 +60,17 @@ CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const Sav
     if (!setup) {
         return failed(job.experiment, 0, "make_model", setup.error());
     }
-    auto file = make_first_model(*setup);
-    const ModelMade made{.experiment = job.experiment, .model = sha256(file), .bytes = file.size()};
+    auto file = make_first_model(*setup, [this](const std::string& name) -> Result<Bytes> {
+        const auto known = models_.find(name);
+        return known != models_.end() ? Result<Bytes>(known->second)
+                                      : fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
+    });
+    if (!file) {
+        return failed(job.experiment, 0, "make_model", file.error());
+    }
+    const ModelMade made{.experiment = job.experiment, .model = sha256(*file), .bytes = file->size()};
     setups_.insert_or_assign(job.experiment, *std::move(setup));
-    snapshots_[made.model] = std::move(file);
+    snapshots_[made.model] = *std::move(file);
     return made;
 }
 

@@ -20,6 +20,8 @@ public:
     /// The trainer is shared with the clients' work: one thread, one device.
     RealCoordinatorWork(std::shared_ptr<Trainer> trainer, std::optional<Dataset> held_out)
         : trainer_(std::move(trainer)), held_out_(std::move(held_out)) {}
+    /// A file that experiments may start from.
+    void add_model(const std::string& name, Bytes file) { models_[name] = std::move(file); }
 
     void open_round(const OpenRound& job) override;
     void release(const ReleaseExperiment& job) override;
@@ -34,6 +36,7 @@ public:
 private:
     std::shared_ptr<Trainer> trainer_;
     std::optional<Dataset> held_out_;
+    std::map<std::string, Bytes> models_;             // files by name
     std::map<ExperimentId, ExperimentSetup> setups_;  // from the store's text: survives a crash
     std::map<ExperimentId, RoundWork> rounds_;        // sums: lost in a crash
     std::map<Digest, Bytes> snapshots_;               // files: kept

@@ -5,8 +5,9 @@
 # renamed or removed while a version that uses it is served (N and N-1). An unknown field is ignored, an unknown kind
 # is refused and counted. wire/schema.lock holds the normalised field list, and a test compares it with this file.
 #
-# Limits, checked by decode: a header is at most 256 KiB; a name 128 bytes, a code 256, a message 4 KiB, a long text
-# 240 KiB (the body of a Request 128 KiB); a list 1024 entries; a shape 8 dimensions below 2^48; a size is below 2^62.
+# Limits, checked by decode: a header is at most 256 KiB; a name 128 bytes, a code 256, a message 4 KiB
+# (of an ErrorNotice 64 KiB: it may list every mistake of a file), a long text 240 KiB (the body of a Request 128 KiB);
+# a list 1024 entries; a shape 8 dimensions below 2^48; a size is below 2^62.
 # Texts are UTF-8. A Digest is exactly 32 bytes (SHA-256), or empty for "none". Durations are finite and not negative.
 @0xdf198ef24628640d;
 

@@ -23,6 +23,7 @@ namespace cs = causeway::schema;
 constexpr std::size_t max_name = 128;
 constexpr std::size_t max_code = 256;
 constexpr std::size_t max_text = 4096;
+constexpr std::size_t max_error_text = 64 * 1024;  // lists every mistake of a file
 constexpr std::size_t max_long_text = 240 * 1024;  // fits a header beside the other fields
 constexpr std::size_t max_list = 1024;
 constexpr std::size_t max_rank = 8;
@@ -143,7 +144,7 @@ struct Reader {
         judge.require(known, "error.kind");
         return {known ? static_cast<ErrorKind>(kind) : ErrorKind::io,
                 judge.text(from.getCode(), max_code, "error.code"),
-                judge.text(from.getMessage(), max_text, "error.message")};
+                judge.text(from.getMessage(), max_error_text, "error.message")};
     }
     Bye read(cs::Bye::Reader from) { return {judge.text(from.getReason(), max_text, "bye.reason")}; }
     Hello read(cs::Hello::Reader from) {

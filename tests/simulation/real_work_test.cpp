@@ -34,7 +34,8 @@ shape = [5]
 [model]
 layers = ["dense 8", "gelu", "dense 3"]
 [train]
-)" + train + R"(
+)" + train +
+           R"(
 [regime]
 preset = "fedavg"
 [sync]
@@ -78,13 +79,17 @@ std::shared_ptr<Trainer> make_trainer() {
     return std::make_shared<Trainer>(*std::move(device));
 }
 
-/// The last model of a federated run over these parts.
-ModelState federated(const std::vector<Dataset>& parts, const std::string& text) {
+/// The last model of a federated run over these parts; `start` is a file that the coordinator calls "start".
+ModelState federated(const std::vector<Dataset>& parts, const std::string& text, const Bytes& start = {}) {
     const auto trainer = make_trainer();
     RealCoordinatorWork coordinator(trainer, std::nullopt);
     std::vector<std::unique_ptr<RealClientWork>> works;
     WorldOptions options;
     options.work = &coordinator;
+    if (!start.empty()) {
+        coordinator.add_model("start", start);
+        options.coordinator.models.emplace("start", *describe_named_model(start));
+    }
     for (std::size_t i = 0; i < parts.size(); ++i) {
         works.push_back(std::make_unique<RealClientWork>(trainer, "client-" + std::to_string(i), parts[i]));
         options.clients.push_back({.name = "client-" + std::to_string(i),
@@ -93,8 +98,8 @@ ModelState federated(const std::vector<Dataset>& parts, const std::string& text)
     }
     World world(std::move(options));
     world.start();
-    REQUIRE(world.run_until(
-        [&] { return world.coordinator().machine()->members().members().size() == parts.size(); }, 60s));
+    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == parts.size(); },
+                            60s));
     world.submit(text);
     REQUIRE(world.run_until([&] { return world.over(1); }, 3600s));
     INFO(world.reason(1));
@@ -128,6 +133,18 @@ ModelState centralised(const Dataset& dataset, const std::string& text, std::uin
 }
 
 }  // namespace
+
+TEST_CASE("a run from a file that holds the seed's own initial model is the run from the seed; from another it is not",
+          "[sim]") {
+    const std::vector<Dataset> parts{points(40, 1), points(25, 2)};
+    const auto text = experiment_text(2, full_batch);
+    auto from_file = text;
+    from_file.insert(from_file.find("[train]"), "init_from = \"start\"\n");
+    const auto chain = *Chain::parse({"dense 8", "gelu", "dense 3"}, {5}, "cross-entropy");
+    const auto plain = federated(parts, text);
+    CHECK(federated(parts, from_file, to_safetensors(chain, initial_model(chain, 11))) == plain);
+    CHECK_FALSE(federated(parts, from_file, to_safetensors(chain, initial_model(chain, 12))) == plain);
+}
 
 TEST_CASE("FedAvg with one client, one epoch and the full batch is plain SGD, bit for bit", "[paper][sim]") {
     const auto part = points(60, 0);

@@ -6,7 +6,7 @@ namespace causeway::simulation {
 using namespace std::chrono_literals;
 
 Duration ScriptedCoordinatorWork::time_of(const Job& job) {
-    return std::holds_alternative<EvaluateModel>(job) ? 50ms : 10ms;
+    return std::holds_alternative<EvaluateModel>(job) ? evaluation_time : 10ms;
 }
 
 Digest ScriptedCoordinatorWork::keep(const std::string& text) {
@@ -61,7 +61,7 @@ CoordinatorEvent ScriptedCoordinatorWork::evaluate(const EvaluateModel& job) {
     if (fails("evaluate")) {
         return JobFailed{job.experiment, job.round, "evaluate", {ErrorKind::not_found, "no_holdout", "none"}};
     }
-    return ModelEvaluated{job.experiment, job.round, 1.0 / job.round, 1 - 0.5 / job.round, 100};
+    return ModelEvaluated{job.experiment, job.round, 1.0 / job.round, accuracy(job.round), 100};
 }
 
 Result<Bytes> ScriptedCoordinatorWork::read_model(const Digest& model) {

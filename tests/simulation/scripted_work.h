@@ -18,7 +18,9 @@ class ScriptedCoordinatorWork : public CoordinatorWork {
 public:
     std::function<std::optional<Refused>(const AbsorbUpdate&)> firewall;
     std::map<std::string, int> failures;  // by job: how many times it fails first ("finish_round": 2)
-    std::vector<std::string> mistakes;    // of the machine: an update added twice, to no sum, a sum of another round
+    std::function<double(std::uint32_t round)> accuracy = [](std::uint32_t round) { return 1 - 0.5 / round; };
+    Duration evaluation_time = std::chrono::milliseconds(50);
+    std::vector<std::string> mistakes;  // of the machine: an update added twice, to no sum, a sum of another round
 
     void open_round(const OpenRound& job) override { sums_[job.experiment] = {job.round, job.start_model, {}}; }
     void release(const ReleaseExperiment& job) override { sums_.erase(job.experiment); }

@@ -1,0 +1,220 @@
+// `experiment predict` and `experiment evaluate`: a model file and a data file of this machine, no federation.
+//
+// The file carries the architecture, so nothing but the data's reading has to be told: label and scale by options, or
+// as an experiment file has them. Main thread, which is then the trainer's.
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/experiment_file.h"
+#include "cli/model_file.h"
+#include "common/file.h"
+#include "configs/batches.h"
+#include "configs/workload.h"
+#include "data/reader.h"
+#include "model/metrics.h"
+
+namespace causeway::cli {
+namespace {
+
+/// A model with the examples to try it on.
+struct Subject {
+    ModelFile file;
+    Dataset dataset;
+};
+
+/// The experiment's way of reading, where one is named, below what the options say.
+Result<DataOptions> reading(const ModelOptions& given) {
+    DataOptions options;
+    if (!given.experiment.empty()) {
+        TRY_ASSIGN(const auto experiment, load_experiment(given.experiment, {}));
+        options = data_options_of(experiment);
+        options.shape.clear();  // the model's own decides
+    }
+    if (!given.label.empty()) {
+        options.label = given.label == "own" ? "" : given.label;
+    }
+    if (given.scale == "none") {
+        options.scale.reset();
+    } else if (!given.scale.empty()) {
+        TRY_ASSIGN(options.scale, parse_scale(given.scale));
+    }
+    return options;
+}
+
+Result<Subject> load_subject(const ModelOptions& given) {
+    TRY_ASSIGN(const auto options, reading(given));
+    TRY_ASSIGN(auto file, read_model_file(given.model));
+    TRY_ASSIGN(auto dataset, read_dataset(given.data, options));
+    TRY(fit_to_input(dataset, file.model.chain));
+    return Subject{std::move(file), std::move(dataset)};
+}
+
+Status run_model(const Subject& subject, const ScoresSink& sink) {
+    TRY_ASSIGN(auto device, Device::open("auto"));
+    Trainer trainer(std::move(device));
+    EvaluationBatches batches(subject.dataset);
+    return trainer.predict(subject.file.model.chain, subject.file.model.state, batches, sink);
+}
+
+// ---- predict
+
+std::string csv_header(std::size_t classes) {
+    std::string line = "row,class";
+    for (std::size_t i = 0; i < classes; ++i) {
+        line += fmt::format(",p{}", i);
+    }
+    return line;
+}
+
+struct Prediction {
+    std::uint64_t row = 0;  // from 1
+    std::uint32_t chosen = 0;
+    std::vector<float> probabilities;
+};
+
+/// Probabilities as their shortest text that reads back to the same bits.
+std::string csv_line(const Prediction& prediction) {
+    return fmt::format("{},{},{}", prediction.row, prediction.chosen, fmt::join(prediction.probabilities, ","));
+}
+
+Json prediction_event(const Prediction& prediction) {
+    auto probabilities = Json::array();
+    for (const float value : prediction.probabilities) {
+        probabilities.push(static_cast<double>(value));
+    }
+    return Json::object()
+        .set("event", "prediction")
+        .set("row", prediction.row)
+        .set("class", prediction.chosen)
+        .set("probabilities", std::move(probabilities));
+}
+
+Status each_prediction(const Subject& subject, const std::function<void(const Prediction&)>& each) {
+    const auto classes = static_cast<std::size_t>(subject.file.model.chain.classes());
+    Prediction prediction{.probabilities = std::vector<float>(classes)};
+    return run_model(subject, [&](const BatchPlace& place, std::span<const float> scores, auto) -> Status {
+        for (std::uint64_t i = 0; i < place.rows; ++i) {
+            const auto of_row = scores.subspan(i * classes, classes);
+            prediction.row = place.first + i + 1;
+            prediction.chosen = predicted_class(of_row);
+            class_probabilities(of_row, prediction.probabilities);
+            each(prediction);
+        }
+        return {};
+    });
+}
+
+/// Without --out the CSV is the output itself, as it comes.
+Status predict_to_stdout(const Subject& subject, Output output) {
+    output.line(csv_header(static_cast<std::size_t>(subject.file.model.chain.classes())));
+    return each_prediction(subject, [&](const Prediction& prediction) {
+        if (output.json) {
+            output.object(prediction_event(prediction));
+        } else {
+            output.line(csv_line(prediction));
+        }
+    });
+}
+
+Status predict_to_file(const Subject& subject, const std::string& file, Output output) {
+    auto text = csv_header(static_cast<std::size_t>(subject.file.model.chain.classes())) + "\n";
+    TRY(each_prediction(subject, [&](const Prediction& prediction) { text += csv_line(prediction) + "\n"; }));
+    TRY(write_file_durably(file, as_bytes(text)));
+    output.line(fmt::format("{}: {} predictions", file, subject.dataset.size()));
+    output.object(Json::object()
+                      .set("event", "predicted")
+                      .set("file", file)
+                      .set("rows", std::uint64_t{subject.dataset.size()})
+                      .set("model_sha256", subject.file.digest.hex()));
+    return {};
+}
+
+// ---- evaluate
+
+Json class_object(std::size_t label, const ClassCounts& counts) {
+    return Json::object()
+        .set("class", std::uint64_t{label})
+        .set("examples", counts.examples)
+        .set("predicted", counts.predicted)
+        .set("correct", counts.correct)
+        .set("precision", counts.precision())
+        .set("recall", counts.recall())
+        .set("f1", counts.f1());
+}
+
+Json evaluation_event(const ModelOptions& options, const Subject& subject, const Metrics& metrics) {
+    auto classes = Json::array();
+    for (std::size_t i = 0; i < metrics.classes.size(); ++i) {
+        classes.push(class_object(i, metrics.classes[i]));
+    }
+    return Json::object()
+        .set("event", "evaluated")
+        .set("model", options.model)
+        .set("model_sha256", subject.file.digest.hex())
+        .set("data", options.data)
+        .set("examples", metrics.examples)
+        .set("loss", metrics.loss)
+        .set("accuracy", metrics.accuracy)
+        .set("macro_f1", metrics.macro_f1)
+        .set("auc", metrics.auc ? Json(*metrics.auc) : Json())
+        .set("classes", std::move(classes));
+}
+
+void print_metrics(const ModelOptions& options, const Metrics& metrics, Output output) {
+    output.line(fmt::format("{} on {}: {} examples, {} classes", options.model, options.data, metrics.examples,
+                            metrics.classes.size()));
+    output.line(fmt::format("loss {:.4f}  accuracy {:.2f} %  macro-F1 {:.4f}{}", metrics.loss, 100 * metrics.accuracy,
+                            metrics.macro_f1, metrics.auc ? fmt::format("  AUC {:.4f}", *metrics.auc) : ""));
+    constexpr std::size_t most_shown = 100;
+    std::vector<std::vector<std::string>> rows;
+    for (std::size_t i = 0; i < std::min(most_shown, metrics.classes.size()); ++i) {
+        const auto& counts = metrics.classes[i];
+        rows.push_back({std::to_string(i), std::to_string(counts.examples), std::to_string(counts.predicted),
+                        fmt::format("{:.4f}", counts.precision()), fmt::format("{:.4f}", counts.recall()),
+                        fmt::format("{:.4f}", counts.f1())});
+    }
+    output.line(table({"class", "examples", "predicted", "precision", "recall", "F1"}, rows));
+    if (metrics.classes.size() > most_shown) {
+        output.line(fmt::format("... and {} more classes; --json has all", metrics.classes.size() - most_shown));
+    }
+}
+
+Status evaluate(const ModelOptions& options, Output output) {
+    TRY_ASSIGN(const auto subject, load_subject(options));
+    if (!subject.dataset.labelled()) {
+        return fail(ErrorKind::invalid, "no_labels",
+                    fmt::format("{}: no labels to compare with; name their column with --label", options.data));
+    }
+    TRY(check_dataset_fits(subject.dataset, subject.file.model.chain));
+    MetricsSum sum(static_cast<std::size_t>(subject.file.model.chain.classes()));
+    TRY(run_model(subject, [&](const BatchPlace&, std::span<const float> scores, auto labels) -> Status {
+        sum.add(scores, labels);
+        return {};
+    }));
+    const auto metrics = sum.finish();
+    output.object(evaluation_event(options, subject, metrics));
+    print_metrics(options, metrics, output);
+    return {};
+}
+
+Status predict(const ModelOptions& options, Output output) {
+    TRY_ASSIGN(const auto subject, load_subject(options));
+    return options.out.empty() ? predict_to_stdout(subject, output) : predict_to_file(subject, options.out, output);
+}
+
+int finish(const Status& status, Output output) {
+    return status ? exit_done : output.error(status.error());
+}
+
+}  // namespace
+
+int run_experiment_predict(const ModelOptions& options, Output output) {
+    return finish(predict(options, output), output);
+}
+int run_experiment_evaluate(const ModelOptions& options, Output output) {
+    return finish(evaluate(options, output), output);
+}
+
+}  // namespace causeway::cli

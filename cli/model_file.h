@@ -1,0 +1,22 @@
+// Model files that a person names: read, or written in the other format.
+#pragma once
+
+#include <filesystem>
+
+#include "common/digest.h"
+#include "model/checkpoint.h"
+
+namespace causeway::cli {
+
+struct ModelFile {
+    SavedModel model;
+    Digest digest;  // of the file's bytes
+};
+
+/// A safetensors file that carries its architecture. errors  not_found; corrupt, invalid: the file's name and why
+[[nodiscard]] Result<ModelFile> read_model_file(const std::filesystem::path& path);
+
+/// The model's tensors by name in an NPZ. errors  unsupported `too_large_for_npz`; io
+[[nodiscard]] Status write_npz_file(const SavedModel& model, const std::filesystem::path& path);
+
+}  // namespace causeway::cli
