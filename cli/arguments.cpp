@@ -262,7 +262,8 @@ void add_experiments(Parser& parser) {
         ->type_name("FILE");
     app->add_option("--format", exported->format, "safetensors, or npz for numpy (tensors by name, no architecture)")
         ->capture_default_str()
-        ->check(CLI::IsMember({"safetensors", "npz"}));
+        ->check(CLI::IsMember({"safetensors", "npz"}).description(""))
+        ->type_name("WORD");
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
         ->type_name("N")
         ->each([exported](const std::string&) { exported->chosen_round = true; });

@@ -80,6 +80,9 @@ Experiment random_experiment(RandomStream& random) {
     if (experiment.train.optimizer.momentum == 0) {
         experiment.train.optimizer.nesterov = 0;
     }
+    auto& evaluation = experiment.evaluation;  // patience counts evaluations: there must be some, and often enough
+    evaluation.where = evaluation.patience > 0 ? "coordinator" : evaluation.where;
+    evaluation.every = evaluation.patience > 0 ? std::min(evaluation.every, evaluation.patience) : evaluation.every;
     return experiment;
 }
 
