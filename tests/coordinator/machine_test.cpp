@@ -120,7 +120,7 @@ TEST_CASE("only operators may ask, and unknown words are answered", "[machine]")
     CHECK(sent<Reply>(bench.last, op)->error->kind == ErrorKind::corrupt);
 }
 
-TEST_CASE("a dataset that no node ever declared is refused at submit, with the known names", "[machine]") {  // case 26
+TEST_CASE("a dataset that no node ever declared is refused at submit, with the known names", "[machine]") {
     Bench bench;
     const auto session = bench.join(1s, "a");
     const auto wrong = bench.submit(2s, experiment("", "digit"));
@@ -148,7 +148,7 @@ TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
     CHECK(bench.ask(3s, "experiment.cancel", Json::object().set("experiment", 1)).error->code == "already_over");
 }
 
-TEST_CASE("too few clients end an experiment at its start timeout, not before", "[machine]") {  // case 14
+TEST_CASE("too few clients end an experiment at its start timeout, not before", "[machine]") {
     Bench bench;
     bench.join(1s, "a");
     bench.submit(2s, experiment("min_clients = 2\nstart_timeout = \"3s\""));

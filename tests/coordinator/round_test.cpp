@@ -95,7 +95,7 @@ TEST_CASE("nothing said under another lease counts", "[round]") {
     CHECK(job_count<AbsorbUpdate>(effects) == 1);
 }
 
-TEST_CASE("a weight that is no weight is refused and never becomes another", "[round]") {  // case 5
+TEST_CASE("a weight that is no weight is refused and never becomes another", "[round]") {
     const auto weight = GENERATE(as<std::int64_t>{}, -1, std::int64_t{1} << 29, INT64_MAX, INT64_MIN);
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
@@ -206,7 +206,7 @@ TEST_CASE("the quorum is lost as soon as it cannot be reached", "[round]") {
     CHECK(round.outcome() == Round::Outcome::quorum_lost);
 }
 
-TEST_CASE("weights of zero report and add nothing; all of them zero fail the round", "[round]") {  // case 1
+TEST_CASE("weights of zero report and add nothing; all of them zero fail the round", "[round]") {
     const std::int64_t second = GENERATE(0, 4);
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
@@ -249,7 +249,7 @@ TEST_CASE("a second update of a member is refused as a duplicate, the same one i
     CHECK(again.jobs.empty());
 }
 
-TEST_CASE("a fault of this machine costs no member its place, and stops the straggler's clock", "[unit]") {  // case 27
+TEST_CASE("a fault of this machine costs no member its place, and stops the straggler's clock", "[unit]") {
     auto round = opened(plan({"a", "b"}, 10s));
     CoordinatorEffects effects;
     round.on_offer("a", 1, offer("x"), effects);

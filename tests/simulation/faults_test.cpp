@@ -111,7 +111,7 @@ TEST_CASE("failures that nobody is dropped for do not change the model", "[fault
     }
 }
 
-TEST_CASE("whatever fails, every experiment ends and no rule is broken", "[faults]") {  // case 21
+TEST_CASE("whatever fails, every experiment ends and no rule is broken", "[faults]") {
     const auto range = seeds(50);
     for (auto seed = range.first; seed < range.first + range.count; ++seed) {
         INFO(repeat(seed));
@@ -130,7 +130,7 @@ TEST_CASE("whatever fails, every experiment ends and no rule is broken", "[fault
     }
 }
 
-TEST_CASE("a cancelled experiment stays cancelled, everywhere", "[faults]") {  // case 16
+TEST_CASE("a cancelled experiment stays cancelled, everywhere", "[faults]") {
     const auto range = seeds(1000);
     for (auto seed = range.first; seed < range.first + range.count; ++seed) {
         INFO(repeat(seed));

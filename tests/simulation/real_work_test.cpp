@@ -191,7 +191,7 @@ optimizer_state = ")" + rule + "\"");
     CHECK(kept == whole->end.trainable.values);
 }
 
-TEST_CASE("clients without examples train nothing, and the round fails with the model as it was", "[sim]") {  // case 1
+TEST_CASE("clients without examples train nothing, and the round fails with the model as it was", "[sim]") {
     const auto trainer = make_trainer();
     RealCoordinatorWork coordinator(trainer, std::nullopt);
     auto empty = points(3, 6);

@@ -40,7 +40,7 @@ TEST_CASE("an experiment runs its rounds and says so to a watcher", "[sim]") {
     CHECK(scripted.world->broken_rules().empty());
 }
 
-TEST_CASE("a straggler does not hold up the next round", "[sim]") {  // case 12
+TEST_CASE("a straggler does not hold up the next round", "[sim]") {
     ScriptedWorld scripted(2);
     scripted.clients[1]->training_time = [](const Assign& assign) { return assign.lease.round == 1 ? 60s : 1s; };
     scripted.submit(experiment_text(3, "quorum = 1\nstraggler_deadline = \"10s\""));
@@ -54,7 +54,7 @@ TEST_CASE("a straggler does not hold up the next round", "[sim]") {  // case 12
     CHECK(scripted.clients[1]->trainings > 0);  // drawn again once it had let go
 }
 
-TEST_CASE("with rejoin = 0 the others go on within 3 s of a stall", "[sim]") {  // case 13
+TEST_CASE("with rejoin = 0 the others go on within 3 s of a stall", "[sim]") {
     ScriptedWorld scripted(3);
     scripted.submit(experiment_text(1, "quorum = 2\nrejoin = \"0s\""));
     scripted.world->run_for(500ms);
@@ -67,7 +67,7 @@ TEST_CASE("with rejoin = 0 the others go on within 3 s of a stall", "[sim]") {  
     CHECK(scripted.world->broken_rules().empty());
 }
 
-TEST_CASE("work done during a stall shorter than rejoin counts", "[sim]") {  // case 13
+TEST_CASE("work done during a stall shorter than rejoin counts", "[sim]") {
     ScriptedWorld scripted(2);
     scripted.submit(experiment_text(1, "min_clients = 2\nrejoin = \"60s\""));
     scripted.world->run_for(500ms);
@@ -92,14 +92,14 @@ TEST_CASE("a member away for longer than rejoin learns that its lease is gone an
     CHECK(scripted.world->broken_rules().empty());
 }
 
-TEST_CASE("one client is enough when one is asked for", "[sim]") {  // case 14
+TEST_CASE("one client is enough when one is asked for", "[sim]") {
     ScriptedWorld scripted(1);
     scripted.submit(experiment_text(2, "min_clients = 1\nstart_timeout = \"3s\""));
     REQUIRE(scripted.ends_within(60s));
     CHECK(scripted.world->state(1) == "succeeded");
 }
 
-TEST_CASE("updates of weight zero alone fail the round and leave the model", "[sim]") {  // case 1
+TEST_CASE("updates of weight zero alone fail the round and leave the model", "[sim]") {
     ScriptedWorld scripted(2);
     for (auto& client : scripted.clients) {
         client->weight = [](const Assign& assign) { return assign.lease.round == 2 ? 0 : 5; };
@@ -127,7 +127,7 @@ TEST_CASE("a refused update is left out and its client stays", "[sim]") {
     CHECK(scripted.clients[0]->base[1] == std::vector<std::uint32_t>{1, 2});
 }
 
-TEST_CASE("a full disk pauses the experiment, and it goes on by itself", "[sim]") {  // case 27, in the machine
+TEST_CASE("a full disk pauses the experiment, and it goes on by itself", "[sim]") {
     const auto expected = undisturbed(2, 2);
     ScriptedWorld scripted(2);
     scripted.work.failures = {{"make_model", 2}, {"absorb", 40}, {"finish_round", 3}};
@@ -155,7 +155,7 @@ TEST_CASE("without a held-out set the run goes on and has no accuracy", "[sim]")
     CHECK(scripted.world->events()[0]["accuracy"].is_null());
 }
 
-TEST_CASE("an update resumes from the last chunk after the link was down", "[sim]") {       // case 17, in the machine
+TEST_CASE("an update resumes from the last chunk after the link was down", "[sim]") {
     ScriptedWorld scripted(1, Transcript::Keep::nothing, {.delay = 5ms, .rate = 100'000});  // 4 s an update
     scripted.submit(experiment_text(1, "min_clients = 1"));
     REQUIRE(scripted.world->run_until([&] { return scripted.world->network().bytes_up() > 200'000; }, 60s));
