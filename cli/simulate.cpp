@@ -27,16 +27,6 @@ struct Cast {
     std::vector<std::unique_ptr<RealClientWork>> clients;
 };
 
-Result<Dataset> applied(Dataset dataset, const DataOptions& options) {
-    if (!options.shape.empty()) {
-        TRY(reshape(dataset, options.shape));
-    }
-    if (options.scale) {
-        TRY(apply_scale(dataset, *options.scale));
-    }
-    return dataset;
-}
-
 /// Divides the dataset exactly as the demo does: same seed, same partition, same names.
 Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std::uint32_t clients) {
     const auto options = data_options_of(experiment);
@@ -50,7 +40,8 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std
     Cast cast;
     std::optional<Dataset> held_out;
     if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
-        TRY_ASSIGN(held_out, applied(subset(raw, division.held_out), options));
+        held_out = subset(raw, division.held_out);
+        TRY(apply_options(*held_out, options));
     }
     cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
     for (std::uint32_t i = 0; i < clients; ++i) {

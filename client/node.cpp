@@ -10,6 +10,7 @@
 #include "client/node_trainer.h"
 #include "client/session.h"
 #include "common/effect_queue.h"
+#include "common/overloaded.h"
 #include "common/random.h"
 #include "data/reader.h"
 #include "wire/transfer_engine.h"
@@ -40,11 +41,6 @@ struct CacheChecked {
 struct StopLoop {};
 using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
-
-template <class... Cases>
-struct Overloaded : Cases... {
-    using Cases::operator()...;
-};
 
 /// As stored, without an experiment's options: what a node holds, not how it will be read.
 Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets) {

@@ -3,15 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "common/overloaded.h"
 #include "coordinator/daemon_log.h"
 
 namespace causeway {
 namespace {
-
-template <class... Cases>
-struct Overloaded : Cases... {
-    using Cases::operator()...;
-};
 
 UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
     return {.experiment = job.experiment,

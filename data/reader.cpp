@@ -203,10 +203,15 @@ Result<Dataset> read_raw_dataset(const fs::path& path, const DataOptions& option
 
 Result<Dataset> read_dataset(const fs::path& path, const DataOptions& options, const ReadLimits& limits) {
     TRY_ASSIGN(Dataset dataset, read_raw_dataset(path, options, limits));
-    if (options.scale) {
-        TRY(apply_scale(dataset, *options.scale));
-    }
+    TRY(apply_options(dataset, options));
     return dataset;
+}
+
+Status apply_options(Dataset& dataset, const DataOptions& options) {
+    if (!options.shape.empty()) {
+        TRY(reshape(dataset, options.shape));
+    }
+    return options.scale ? apply_scale(dataset, *options.scale) : Status();
 }
 
 }  // namespace causeway

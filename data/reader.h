@@ -51,6 +51,10 @@ struct Reader {
 [[nodiscard]] Result<Dataset> read_raw_dataset(const std::filesystem::path& path, const DataOptions& options,
                                                const ReadLimits& limits = {});
 
+/// Gives a dataset as stored the shape and scale of the options: what read_dataset does after reading.
+///
+/// errors  invalid: the shape or the scale does not fit
+[[nodiscard]] Status apply_options(Dataset& dataset, const DataOptions& options);
 /// The file's bytes, gunzipped when they are gzip. errors: not_found, io, overloaded, corrupt
 [[nodiscard]] Result<Bytes> read_unpacked(const std::filesystem::path& path, const ReadLimits& limits);
 

@@ -3,17 +3,11 @@
 
 #include <fmt/format.h>
 
+#include "common/overloaded.h"
 #include "common/text.h"
 
 namespace causeway::simulation {
 namespace {
-
-template <class... Handlers>
-struct Overloaded : Handlers... {
-    using Handlers::operator()...;
-};
-template <class... Handlers>
-Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
 std::string text(const Lease& lease) {
     return fmt::format("{}/{}#{}@{}", lease.experiment, lease.round, lease.attempt, lease.epoch);

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "data/reader.h"
+
 namespace causeway::simulation {
 namespace {
 
@@ -22,18 +24,6 @@ Refused as_refused(const AbsorbUpdate& job, Refusal refusal) {
             .message = std::move(refusal.message),
             .tensor = std::move(refusal.tensor),
             .index = refusal.index};
-}
-
-/// The stored values with an assignment's shape and scale, as read_dataset applies them.
-Result<Dataset> with_options(Dataset dataset, std::string_view text) {
-    TRY_ASSIGN(const auto options, parse_data_options(text));
-    if (!options.shape.empty()) {
-        TRY(reshape(dataset, options.shape));
-    }
-    if (options.scale) {
-        TRY(apply_scale(dataset, *options.scale));
-    }
-    return dataset;
 }
 
 }  // namespace
@@ -136,7 +126,9 @@ Duration RealClientWork::time_to_train(const Assign& assign) {
 node::Trained RealClientWork::train(const Assign& assign) {
     node::Trained trained{.lease = assign.lease};
     const auto work = [&]() -> Result<node::TrainingOutput> {
-        TRY_ASSIGN(const auto dataset, with_options(part_, assign.data_options));
+        TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
+        auto dataset = part_;
+        TRY(apply_options(dataset, options));
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
                                         .model = models_.at(assign.model),
