@@ -11,10 +11,12 @@ void MemoryStore::apply(const std::vector<Persist>& persists) {
 
 void MemoryStore::apply_one(const SaveExperiment& save) {
     experiments_[save.experiment].saved = save;
+    logs_[save.experiment].saved = save;
 }
 
 void MemoryStore::apply_one(const SaveDecision& save) {
     experiments_.at(save.experiment).decisions.push_back(save);
+    logs_[save.experiment].decisions.push_back(save);
 }
 
 void MemoryStore::apply_one(const SaveCommit& save) {
@@ -22,6 +24,7 @@ void MemoryStore::apply_one(const SaveCommit& save) {
     experiment.rounds.push_back({save.round, save.model, save.model_bytes, save.summary, std::nullopt});
     experiment.next_cohort = save.next_cohort;
     experiment.decisions.clear();
+    logs_[save.experiment].commits.push_back(save);
     for (const auto& [node, update] : save.participants) {
         experiment.last_counted[node] = {save.round, update};
     }
@@ -41,6 +44,11 @@ Recovered MemoryStore::recover() {
         recovered.experiments.push_back(experiment);
     }
     return recovered;
+}
+
+RunLog MemoryStore::log(ExperimentId id) const {
+    const auto found = logs_.find(id);
+    return found == logs_.end() ? RunLog{} : found->second;
 }
 
 const RecoveredExperiment* MemoryStore::find(ExperimentId id) const {

@@ -1,10 +1,12 @@
-// A store that keeps exactly what was persisted: what a coordinator that crashes finds again.
+// A store that keeps exactly what was persisted: what a coordinator that crashes finds again, and the whole log of each
+// experiment, for a replay. A commit clears what a restart need not read back; the log keeps it. Single thread.
 #pragma once
 
 #include <map>
 #include <string>
 
 #include "coordinator/recovered.h"
+#include "simulation/replay.h"
 
 namespace causeway::simulation {
 
@@ -15,6 +17,8 @@ public:
     /// For the next process: the epoch rises.
     Recovered recover();
     [[nodiscard]] const RecoveredExperiment* find(ExperimentId id) const;
+    /// Everything persisted of it so far; empty when it is unknown.
+    [[nodiscard]] RunLog log(ExperimentId id) const;
 
 private:
     void apply_one(const SaveExperiment& save);
@@ -25,6 +29,7 @@ private:
 
     std::uint64_t epoch_ = 0;
     std::map<ExperimentId, RecoveredExperiment> experiments_;
+    std::map<ExperimentId, RunLog> logs_;
     std::map<std::string, std::vector<DatasetDeclaration>> declared_;
 };
 

@@ -4,13 +4,11 @@
 
 #include <catch2/catch.hpp>
 
-#include "common/random.h"
 #include "configs/canonical.h"
 #include "configs/reader.h"
 #include "model/checkpoint.h"
 #include "model/initialise.h"
-#include "simulation/real_work.h"
-#include "simulation/world.h"
+#include "points.h"
 #include "split/flow.h"
 
 namespace causeway::simulation {
@@ -48,22 +46,6 @@ const std::string full_batch = R"(optimizer = { kind = "sgd", learning_rate = 0.
 batch = "full"
 local_epochs = 1)";
 
-Dataset points(std::size_t count, std::uint64_t layer) {
-    RandomStream random({.seed = 5, .purpose = "points", .layer = layer});
-    Dataset dataset;
-    dataset.name = "points";
-    dataset.shape = {5};
-    dataset.classes = 3;
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto label = static_cast<std::uint32_t>(random.below(3));
-        for (int j = 0; j < 5; ++j) {
-            dataset.features.push_back(static_cast<float>(random.normal() + (j == static_cast<int>(label) ? 2 : 0)));
-        }
-        dataset.labels.push_back(label);
-    }
-    return dataset;
-}
-
 Dataset joined(const std::vector<Dataset>& parts) {
     auto all = parts.front();
     for (std::size_t i = 1; i < parts.size(); ++i) {
@@ -71,12 +53,6 @@ Dataset joined(const std::vector<Dataset>& parts) {
         all.labels.insert(all.labels.end(), parts[i].labels.begin(), parts[i].labels.end());
     }
     return all;
-}
-
-std::shared_ptr<Trainer> make_trainer() {
-    auto device = Device::open("auto");
-    REQUIRE(device.has_value());
-    return std::make_shared<Trainer>(*std::move(device));
 }
 
 /// The last model of a federated run over these parts; `start` is a file that the coordinator calls "start".

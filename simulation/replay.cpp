@@ -1,0 +1,191 @@
+// See replay.h.
+#include "simulation/replay.h"
+
+#include <algorithm>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "configs/reader.h"
+#include "coordinator/assignment.h"
+#include "coordinator/decisions.h"
+
+namespace causeway::simulation {
+namespace {
+
+Status bad_log(std::uint32_t round, const std::string& why) {
+    return fail(ErrorKind::invalid, "bad_log",
+                fmt::format("the decision log is inconsistent in round {}: {}", round, why));
+}
+
+/// Who could count in a round, by the log: the cohort less those who left.
+struct RoundMembers {
+    std::set<std::string> cohort;
+    std::set<std::string> left;
+};
+
+/// The commit before it names the cohort, unless one was drawn later, after waiting for members.
+RoundMembers members_of(const RunLog& log, std::uint32_t round) {
+    RoundMembers members;
+    const auto& next = log.commits[round - 1].next_cohort;
+    members.cohort = {next.begin(), next.end()};
+    for (const auto& decision : log.decisions) {
+        if (decision.round != round) {
+            continue;
+        }
+        if (decision.kind == decisions::cohort) {
+            members.cohort.clear();
+            for (const auto& name : decision.detail["members"].items()) {
+                members.cohort.insert(name.text());
+            }
+        } else if (decision.kind == decisions::dropped || decision.kind == decisions::refused) {
+            members.left.insert(decision.detail["node"].text());
+        }
+    }
+    return members;
+}
+
+Status check_commit(const SaveCommit& commit, const RoundMembers& members, const CountOrShare& quorum) {
+    const std::string* before = nullptr;
+    for (const auto& [node, update] : commit.participants) {
+        if (before != nullptr && *before >= node) {
+            return bad_log(commit.round, "its participants are not sorted, or one is in it twice");
+        }
+        if (!members.cohort.contains(node)) {
+            return bad_log(commit.round, node + " took part without being in the cohort");
+        }
+        if (members.left.contains(node)) {
+            return bad_log(commit.round, node + " took part although it had been dropped or refused");
+        }
+        before = &node;
+    }
+    const auto needed = quorum.of(static_cast<std::uint32_t>(members.cohort.size()));
+    if (commit.participants.empty() || commit.participants.size() < needed) {
+        return bad_log(commit.round, fmt::format("{} of {} members took part and the quorum is {}",
+                                                 commit.participants.size(), members.cohort.size(), needed));
+    }
+    return {};
+}
+
+/// A job's answer when it is the one that was asked for; else the error that came instead.
+template <class Answer>
+Result<Answer> answer_of(CoordinatorEvent event) {
+    if (auto* answer = std::get_if<Answer>(&event)) {
+        return std::move(*answer);
+    }
+    const auto* failed = std::get_if<JobFailed>(&event);
+    ASSERT(failed != nullptr);
+    return fail(with_context(failed->error, fmt::format("round {}: {}", failed->round, failed->job)));
+}
+
+class Replayer {
+public:
+    Replayer(const RunLog& log, CoordinatorWork& work, const FindClient& client)
+        : log_(log), work_(work), client_(client) {}
+
+    Result<ReplayedRound> first_model() {
+        TRY_ASSIGN(const auto config, read_experiment_or_fail(log_.saved.file, log_.saved.name));
+        TRY_ASSIGN(assign_, assignment_of(config, log_.saved.submitted_by));
+        TRY_ASSIGN(const auto made, answer_of<ModelMade>(work_.make_model({log_.saved.experiment}, log_.saved)));
+        model_ = made.model;
+        model_bytes_ = made.bytes;
+        return ReplayedRound{0, model_, log_.commits.front().model, {}};
+    }
+
+    Result<ReplayedRound> next(const SaveCommit& commit) {
+        ReplayedRound round{.round = commit.round, .model = {}, .recorded = commit.model, .differs = {}};
+        assign_.lease = {.epoch = 0, .experiment = log_.saved.experiment, .round = commit.round, .attempt = 1};
+        assign_.model = model_;
+        assign_.model_bytes = model_bytes_;
+        work_.open_round({log_.saved.experiment, commit.round, model_});
+        for (const auto& [node, recorded] : commit.participants) {
+            auto added = add(node, commit.round);
+            if (!added) {
+                return fail(with_context(added.error(), fmt::format("round {}, {}", commit.round, node)));
+            }
+            if (*added != recorded) {
+                round.differs.push_back(node);
+            }
+        }
+        TRY_ASSIGN(const auto written,
+                   answer_of<SnapshotWritten>(work_.finish_round({log_.saved.experiment, commit.round})));
+        model_ = written.model;
+        model_bytes_ = written.bytes;
+        round.model = model_;
+        return round;
+    }
+
+private:
+    /// One participant: fetch, train, offer, counted. Its client state moves on as it did.
+    Result<Digest> add(const std::string& node, std::uint32_t number) {
+        TRY_ASSIGN(auto* client, client_(node));
+        if (!client->has_model(model_)) {
+            TRY_ASSIGN(const auto model, work_.read_model(model_));
+            client->keep_model(model_, model);
+        }
+        const auto trained = client->train(assign_);
+        if (trained.error) {
+            return fail(*trained.error);
+        }
+        TRY_ASSIGN(const auto bytes, client->read_update(trained.update.digest));
+        const auto absorbed = work_.absorb({log_.saved.experiment, number, 1, node, 0, trained.update}, bytes);
+        if (absorbed.refusal) {
+            return fail(ErrorKind::refused, absorbed.refusal->code, absorbed.refusal->message);
+        }
+        client->resolve({trained.update, true});
+        return trained.update.digest;
+    }
+
+    const RunLog& log_;
+    CoordinatorWork& work_;
+    const FindClient& client_;
+    Assign assign_;
+    Digest model_;
+    std::uint64_t model_bytes_ = 0;
+};
+
+}  // namespace
+
+Status check_log(const RunLog& log) {
+    TRY_ASSIGN(const auto config, read_experiment_or_fail(log.saved.file, log.saved.name));
+    std::uint32_t stopped_after = config.experiment.rounds;
+    for (const auto& decision : log.decisions) {
+        if (decision.kind == decisions::early_stop && decision.round > 0) {
+            stopped_after = std::min(stopped_after, decision.round - 1);  // logged on the round that is not opened
+        }
+    }
+    for (std::size_t i = 0; i < log.commits.size(); ++i) {
+        const auto& commit = log.commits[i];
+        if (commit.round != i) {
+            return bad_log(commit.round, "rounds are missing before it");
+        }
+        if (commit.round > stopped_after) {
+            return bad_log(commit.round, "the run had ended before it");
+        }
+        if (commit.round > 0) {
+            TRY(check_commit(commit, members_of(log, commit.round), config.sync.quorum));
+        }
+    }
+    return {};
+}
+
+Result<std::vector<ReplayedRound>> replay(const RunLog& log, CoordinatorWork& work, const FindClient& client,
+                                          const OnReplayed& on_round) {
+    TRY(check_log(log));
+    std::vector<ReplayedRound> rounds;
+    if (log.commits.empty()) {
+        return rounds;
+    }
+    Replayer replayer(log, work, client);
+    for (const auto& commit : log.commits) {
+        TRY_ASSIGN(auto round, commit.round == 0 ? replayer.first_model() : replayer.next(commit));
+        rounds.push_back(std::move(round));
+        if (on_round && !on_round(rounds.back())) {
+            break;
+        }
+    }
+    work.release({log.saved.experiment});
+    return rounds;
+}
+
+}  // namespace causeway::simulation
