@@ -188,6 +188,10 @@ Status evaluate(const ModelOptions& options, Output output) {
                     fmt::format("{}: no labels to compare with; name their column with --label", options.data));
     }
     TRY(check_dataset_fits(subject.dataset, subject.file.model.chain));
+    if (subject.file.model.chain.loss().numeric()) {
+        return fail(ErrorKind::unsupported, "numeric_loss",
+                    "the model's loss is over numbers, and these are the figures of a classifier: use predict");
+    }
     MetricsSum sum(static_cast<std::size_t>(subject.file.model.chain.classes()));
     TRY(run_model(subject, [&](const BatchPlace&, std::span<const float> scores, auto labels) -> Status {
         sum.add(scores, labels);

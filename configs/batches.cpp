@@ -68,6 +68,20 @@ Status fit_to_input(Dataset& dataset, const Chain& chain) {
     return reshape(dataset, chain.input());
 }
 
+namespace {
+
+/// Each example has one label, which serves as the one number of its target.
+Status require_targets(const Dataset& dataset, const Chain& chain) {
+    if (!dataset.labelled() || chain.classes() != 1) {
+        return fail(ErrorKind::invalid, "no_targets",
+                    fmt::format("the model's loss wants {} numbers an example, dataset \"{}\" has {}", chain.classes(),
+                                dataset.name, dataset.labelled() ? "one label" : "no labels"));
+    }
+    return {};
+}
+
+}  // namespace
+
 Status check_dataset_fits(const Dataset& dataset, const Chain& chain) {
     if (dataset.size() == 0) {
         return fail(ErrorKind::invalid, "no_examples", fmt::format("dataset \"{}\" has no examples", dataset.name));
@@ -76,6 +90,9 @@ Status check_dataset_fits(const Dataset& dataset, const Chain& chain) {
         return fail(ErrorKind::invalid, "shape_mismatch",
                     fmt::format("dataset \"{}\" has examples of shape {}, the model takes {}; set data.shape",
                                 dataset.name, to_string(dataset.shape), to_string(chain.input())));
+    }
+    if (chain.loss().numeric()) {
+        return require_targets(dataset, chain);
     }
     return require_labels_below(dataset, static_cast<std::uint32_t>(chain.classes()));
 }

@@ -270,6 +270,11 @@ Result<std::string> check_codec(const std::string& text) {
     return codec.text;
 }
 
+Result<std::string> check_loss(const std::string& text) {
+    TRY_ASSIGN(const auto loss, parse_loss(text));
+    return to_text(loss);
+}
+
 Result<std::string> check_init_from(const std::string& text) {
     TRY_ASSIGN(const auto from, parse_init_from(text));
     return from.digest ? from.name + "@" + from.digest->hex() : from.name;

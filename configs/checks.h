@@ -22,6 +22,7 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_scale(const std::string& text);
 [[nodiscard]] Result<std::string> check_aggregator(const std::string& text);
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);
+[[nodiscard]] Result<std::string> check_loss(const std::string& text);
 [[nodiscard]] Result<std::string> check_init_from(const std::string& text);
 
 // Names that the registries of other folders have, in their order.

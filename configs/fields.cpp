@@ -75,8 +75,11 @@ std::vector<Field> model_fields() {
         {.path = "model.layers", .access = MEMBER(model.layers), .presence = Presence::required, .least = 1,
          .most = 1024, .doc = "The chain of layers, from the input to the scores of the loss.",
          .example = R"(["flatten", "dense 64", "relu", "dense 10"])"},
-        {.path = "model.loss", .access = MEMBER(model.loss), .choices = {"cross-entropy"},
-         .doc = "What training makes small.", .example = R"("cross-entropy")"},
+        {.path = "model.loss", .access = MEMBER(model.loss), .check = check_loss,
+         .doc = "What training makes small: `cross-entropy` (a class per example; options `smoothing=SHARE` and "
+                "`weights=W,W,...`, one a class), `mean-squared-error` (numbers) or `binary-cross-entropy` (several "
+                "yes-or-no labels an example).",
+         .example = R"("cross-entropy smoothing=0.1")"},
         {.path = "model.init_from", .access = MEMBER(model.init_from), .check = check_init_from,
          .doc = "The model to start from: a name that the coordinator maps to a safetensors file with `--model "
                 "NAME=PATH`, or `none`: from the seed. `NAME@SHA256` accepts that file only.",

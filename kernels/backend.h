@@ -97,6 +97,22 @@ typedef enum cw_kind {
      * correct counts rows whose largest logit is the label's, the first of equal ones; a row with a NaN is never
      * correct. A label outside [0, V) makes the loss and that row of dx NaN and reads nothing outside. */
     CW_SOFTMAX_CROSS_ENTROPY = 20,
+    /* The same with label smoothing e = scalars[1] in [0, 1) and a weight per class, as torch.nn.CrossEntropyLoss has
+     * them but for the divisor, which is d = scalars[0] and not the sum of the weights (a microbatch cannot know it):
+     *   l_b = (1 - e) * w[label] * -log p_b[label] + e / V * sum_v w[v] * -log p_b[v],  p_b = softmax(x_b);
+     *   loss = sum_b l_b / d      dx = its derivative.
+     * 0 x[B,V] in, 1 labels i64[B] or u32[B] in, 2 w[V] in, 3 loss f64[1] out, 4 correct i64[1] out, 5 dx[B,V] out (in
+     * place with x allowed); five operands: no gradient. correct and labels outside [0, V) as above. */
+    CW_WEIGHTED_CROSS_ENTROPY = 21,
+    /* loss = sum over b and v of (x - t)^2 / (V * d), dx = 2 * (x - t) / (V * d), d = scalars[0].
+     * 0 x[B,V] in, 1 t[B,V] in, 2 loss f64[1] out, 3 dx[B,V] out (in place with x allowed); three operands: no
+     * gradient. */
+    CW_MEAN_SQUARED_ERROR = 22,
+    /* Sigmoid and cross-entropy of every output by itself (several labels an example), d = scalars[0]:
+     *   loss = sum over b and v of (max(x, 0) - x * t + log(1 + exp(-|x|))) / (V * d)   dx = (sigmoid(x) - t) / (V * d)
+     * 0 x[B,V] in, 1 t[B,V] in (0..1), 2 loss f64[1] out, 3 correct i64[1] out, 4 dx[B,V] out (in place with x
+     * allowed); four operands: no gradient. correct counts rows with x > 0 exactly where t > 1/2, and no NaN. */
+    CW_BINARY_CROSS_ENTROPY = 23,
 
     /* One step of torch.optim.SGD:  g += decay * theta;  m = step == 1 ? g : momentum * m + (1 - dampening) * g;
      *   g = nesterov ? g + momentum * m : m;  theta -= rate * g.

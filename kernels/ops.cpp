@@ -68,14 +68,37 @@ cw_op gelu_backward(std::int64_t count) {
     return make(CW_GELU_BACKWARD, {f32({count}), f32({count}), f32({count})});
 }
 
-cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient, Labels labels) {
-    auto op = make(CW_SOFTMAX_CROSS_ENTROPY,
-                   {f32({batch, classes}), shape_of(static_cast<cw_dtype>(labels), {batch}), shape_of(CW_F64, {1}),
-                    shape_of(CW_I64, {1})});
+namespace {
+
+/// A loss with its gradient, which is the last operand and of the shape of the first.
+cw_op with_gradient(cw_op op, Gradient gradient) {
     if (gradient == Gradient::present) {
-        op.operands[op.operand_count++] = f32({batch, classes});
+        op.operands[op.operand_count++] = op.operands[0];
     }
     return op;
+}
+
+}  // namespace
+
+cw_op weighted_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient, Labels labels) {
+    return with_gradient(
+        make(CW_WEIGHTED_CROSS_ENTROPY, {f32({batch, classes}), shape_of(static_cast<cw_dtype>(labels), {batch}),
+                                         f32({classes}), shape_of(CW_F64, {1}), shape_of(CW_I64, {1})}),
+        gradient);
+}
+cw_op mean_squared_error(std::int64_t batch, std::int64_t outputs, Gradient gradient) {
+    const auto x = f32({batch, outputs});
+    return with_gradient(make(CW_MEAN_SQUARED_ERROR, {x, x, shape_of(CW_F64, {1})}), gradient);
+}
+cw_op binary_cross_entropy(std::int64_t batch, std::int64_t outputs, Gradient gradient) {
+    const auto x = f32({batch, outputs});
+    return with_gradient(make(CW_BINARY_CROSS_ENTROPY, {x, x, shape_of(CW_F64, {1}), shape_of(CW_I64, {1})}), gradient);
+}
+cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient, Labels labels) {
+    return with_gradient(
+        make(CW_SOFTMAX_CROSS_ENTROPY, {f32({batch, classes}), shape_of(static_cast<cw_dtype>(labels), {batch}),
+                                        shape_of(CW_F64, {1}), shape_of(CW_I64, {1})}),
+        gradient);
 }
 
 cw_op sgd(Momentum momentum, std::int64_t count) {

@@ -43,6 +43,14 @@ cw_op gelu_backward(std::int64_t count = any);
 cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient = Gradient::present,
                             Labels labels = Labels::i64);
 
+/// run({x, labels, w, loss, correct, dx}, {divisor, smoothing}), or without dx
+cw_op weighted_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient = Gradient::present,
+                             Labels labels = Labels::i64);
+/// run({x, t, loss, dx}, {divisor}), or without dx
+cw_op mean_squared_error(std::int64_t batch, std::int64_t outputs, Gradient gradient = Gradient::present);
+/// run({x, t, loss, correct, dx}, {divisor}), or without dx
+cw_op binary_cross_entropy(std::int64_t batch, std::int64_t outputs, Gradient gradient = Gradient::present);
+
 /// run({theta, g, m}, {rate, momentum, dampening, decay, step}); with Momentum::absent run({theta, g}, the same five)
 cw_op sgd(Momentum momentum, std::int64_t count = any);
 /// run({theta, g, m, v}, {rate, beta1, beta2, epsilon, decay, step})

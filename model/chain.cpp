@@ -13,7 +13,6 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t max_input_rank = 4;  // time or depth, height, width, channels
-constexpr std::string_view cross_entropy = "cross-entropy";
 using Errors = std::vector<LayerError>;
 
 /// Shapes come from files and peers: their product is bounded before anything multiplies it.
@@ -36,12 +35,13 @@ void check_input(const Shape& input, Errors& errors) {
     }
 }
 
-void check_loss_name(std::string_view loss, Errors& errors) {
-    if (loss != cross_entropy) {
-        errors.push_back(
-            {0, fmt::format("there is no loss \"{}\"; the one there is is \"{}\"", loss.substr(0, 40), cross_entropy),
-             LayerError::Place::loss});
+LossSpec read_loss(std::string_view text, Errors& errors) {
+    auto loss = parse_loss(text);
+    if (!loss) {
+        errors.push_back({0, loss.error().message, LayerError::Place::loss});
+        return {};
     }
+    return *std::move(loss);
 }
 
 /// Counts by division, so that no product of hostile extents overflows.
@@ -63,17 +63,24 @@ bool boundary_fits(const Boundary& boundary) {
     return true;
 }
 
-/// The loss wants scores for at least two classes, one row per example.
-void check_scores(const Boundary& last, Errors& errors) {
-    if (last.size() == 1 && last.front().dtype == DType::f32 && last.front().shape.size() == 1 &&
-        last.front().shape[0] >= 2) {
-        return;
+/// The loss wants one row of scores per example: for at least two classes, or for each number of the target.
+void check_scores(const Boundary& last, const LossSpec& loss, Errors& errors) {
+    const bool one_row = last.size() == 1 && last.front().dtype == DType::f32 && last.front().shape.size() == 1 &&
+                         last.front().shape[0] >= loss.least_outputs();
+    if (!one_row) {
+        errors.push_back({0,
+                          fmt::format("{} takes one row of at least {} scores per example, but the last layer gives "
+                                      "{}; end with \"{}\"",
+                                      to_text(loss), loss.least_outputs(),
+                                      last.empty() ? "nothing" : to_string(last.front().shape),
+                                      loss.numeric() ? "dense OUTPUTS" : "dense CLASSES"),
+                          LayerError::Place::loss});
+    } else if (!loss.weights.empty() && std::ssize(loss.weights) != last.front().shape[0]) {
+        errors.push_back({0,
+                          fmt::format("the loss has {} class weights, the last layer gives {} scores",
+                                      loss.weights.size(), last.front().shape[0]),
+                          LayerError::Place::loss});
     }
-    errors.push_back({0,
-                      fmt::format("{} takes one row of at least 2 scores per example, but the last layer gives {}; "
-                                  "end with \"dense CLASSES\"",
-                                  cross_entropy, last.empty() ? "nothing" : to_string(last.front().shape)),
-                      LayerError::Place::loss});
 }
 
 tl::unexpected<Error> bad_architecture(std::string message) {
@@ -108,14 +115,14 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
                                          std::string_view loss) {
     Errors errors;
     check_input(input, errors);
-    check_loss_name(loss, errors);
+    LossSpec loss_spec = read_loss(loss, errors);
     if (layers.empty() || layers.size() > max_layers) {
         errors.push_back({0, fmt::format("a model has 1 to {} layers, not {}", max_layers, layers.size())});
         return tl::unexpected(std::move(errors));
     }
     Chain chain;
     chain.input_ = input;
-    chain.loss_ = loss;
+    chain.loss_ = std::move(loss_spec);
     chain.boundaries_.push_back({{DType::f32, input}});
     bool shapes_known =
         std::ranges::none_of(errors, [](const LayerError& error) { return error.place == LayerError::Place::input; });
@@ -127,7 +134,7 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
         }
     }
     if (shapes_known) {
-        check_scores(chain.boundaries_.back(), errors);
+        check_scores(chain.boundaries_.back(), chain.loss_, errors);
     }
     if (!errors.empty()) {
         return tl::unexpected(std::move(errors));
@@ -208,7 +215,7 @@ std::string Chain::architecture() const {
     for (const auto& layer : layers_) {
         text += "; " + layer->text();
     }
-    return text + "; loss " + loss_;
+    return text + "; loss " + to_text(loss_);
 }
 
 Range Chain::arena_range(ArenaKind kind, std::size_t begin, std::size_t end) const {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "model/layer.h"
+#include "model/loss.h"
 
 namespace causeway {
 
@@ -53,8 +54,8 @@ public:
     /// What flows into layer `index`; `layer_count()` is the last boundary, the loss's input.
     [[nodiscard]] const Boundary& boundary(std::size_t index) const { return boundaries_.at(index); }
     [[nodiscard]] const Shape& input() const { return input_; }
-    [[nodiscard]] const std::string& loss() const { return loss_; }
-    /// Scores that the last layer gives: labels are 0 .. classes() - 1.
+    [[nodiscard]] const LossSpec& loss() const { return loss_; }
+    /// Scores that the last layer gives: labels are 0 .. classes() - 1, or as many numbers are the target.
     [[nodiscard]] std::int64_t classes() const { return boundaries_.back().front().shape.back(); }
 
     [[nodiscard]] const TensorTable& table() const { return table_; }
@@ -90,7 +91,7 @@ private:
     [[nodiscard]] std::vector<std::string> kinds() const;
 
     Shape input_;
-    std::string loss_;
+    LossSpec loss_;
     std::vector<std::shared_ptr<const Layer>> layers_;
     std::vector<Boundary> boundaries_;          // layer_count() + 1
     std::vector<std::size_t> first_tensor_{0};  // layer_count() + 1

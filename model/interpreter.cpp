@@ -8,7 +8,7 @@
 namespace causeway {
 
 Interpreter::Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& io, std::vector<std::uint64_t>& steps)
-    : job_(job), workspace_(workspace), io_(io), steps_(steps) {
+    : job_(job), workspace_(workspace), io_(io), steps_(steps), loader_(job.chain, io) {
     planned_steps_ = count_executions(
         job.program, OpCode::load, {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
 }
@@ -109,10 +109,8 @@ Status Interpreter::load() {
     const std::uint64_t begin = batch_rows_ * microbatch_ / microbatches_;
     const std::uint64_t end = batch_rows_ * (microbatch_ + 1) / microbatches_;
     const BatchPlace place{.epoch = epoch_, .batch = batch_, .first = batch_first + begin, .rows = end - begin};
-    labels_.resize(place.rows);
-    features_.resize(place.rows * static_cast<std::uint64_t>(element_count(job_.chain.input())));
-    TRY(io_.load(place, features_, labels_));
-    return workspace_.load(features_, labels_);
+    loaded_rows_ = place.rows;
+    return loader_.load(place, workspace_);
 }
 
 /// A batch's loss is the mean over the batch: each part divides by the whole batch's rows, and the parts add up.
@@ -121,8 +119,8 @@ Status Interpreter::loss() {
     TRY_ASSIGN(const BatchLoss part, workspace_.loss(Purpose::training, divisor));
     batch_loss_ = microbatch_ == 0 ? part.loss : batch_loss_ + part.loss;
     totals_.epoch_loss += part.loss * divisor;
-    totals_.epoch_examples += labels_.size();
-    totals_.examples += labels_.size();
+    totals_.epoch_examples += loaded_rows_;
+    totals_.examples += loaded_rows_;
     if (microbatch_ + 1 == microbatches_) {
         io_.progress(++totals_.steps, planned_steps_, batch_loss_);
     }

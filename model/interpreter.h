@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "model/batch_loader.h"
 #include "model/trainer.h"
 #include "model/workspace.h"
 
@@ -50,8 +51,8 @@ private:
     std::uint64_t microbatches_ = 1;                        // of the current batch
     std::uint64_t batch_rows_ = 0;
     double batch_loss_ = 0;
-    std::vector<float> features_;
-    std::vector<std::int64_t> labels_;
+    std::uint64_t loaded_rows_ = 0;
+    BatchLoader loader_;
 };
 
 }  // namespace causeway

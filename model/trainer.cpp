@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "model/batch_loader.h"
 #include "model/interpreter.h"
 #include "model/workspace.h"
 
@@ -129,6 +130,18 @@ Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
         .seconds = totals.seconds};
 }
 
+Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
+    if (targets.size() != place.rows) {
+        return fail(ErrorKind::invalid, "no_targets",
+                    fmt::format("the model's loss wants {} numbers an example, the data has one label",
+                                targets.size() / std::max<std::uint64_t>(place.rows, 1)));
+    }
+    std::vector<std::int64_t> labels(place.rows);
+    TRY(load(place, features, labels));
+    std::ranges::transform(labels, targets.begin(), [](std::int64_t label) { return static_cast<float>(label); });
+    return {};
+}
+
 /// Each batch goes through all layers, then `work` reads what it wants of the workspace.
 Status Trainer::forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                                 const BatchWork& work) {
@@ -140,16 +153,12 @@ Status Trainer::forward_batches(const Chain& chain, const ModelState& state, Tra
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
     TRY_ASSIGN(Workspace * workspace, workspace_for(chain, size));
     TRY(workspace->put_model(state));
-    std::vector<float> features;
-    std::vector<std::int64_t> labels;
+    BatchLoader loader(chain, io);
     for (std::uint64_t first = 0; first < examples; first += size) {
         const BatchPlace place{.batch = first / size, .first = first, .rows = std::min(size, examples - first)};
-        labels.resize(place.rows);
-        features.resize(place.rows * static_cast<std::uint64_t>(element_count(chain.input())));
-        TRY(io.load(place, features, labels));
-        TRY(workspace->load(features, labels));
+        TRY(loader.load(place, *workspace));
         TRY(workspace->forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
-        TRY(work(*workspace, place, labels));
+        TRY(work(*workspace, place, loader.labels()));
     }
     return {};
 }

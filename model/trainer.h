@@ -38,6 +38,12 @@ public:
     ///
     /// shapes   features f32[rows, input...], labels i64[rows]
     virtual Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) = 0;
+    /// The same where the loss wants numbers (Chain::loss().numeric()). A caller that only has classes gives each as a
+    /// number, for a model with one output.
+    ///
+    /// shapes   features f32[rows, input...], targets f32[rows, outputs]
+    /// errors   invalid `no_targets`: several outputs, and only one label an example
+    virtual Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets);
     /// After the loss of each batch: `step` of `steps`, the batch's mean loss.
     virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
     /// Asked before each batch.
@@ -85,13 +91,14 @@ struct TrainResult {
 
 struct Evaluation {
     double loss = 0;      // mean
-    double accuracy = 0;  // share of examples whose largest score is their label's
+    double accuracy = 0;  // share of examples whose largest score is their label's; 0 where the loss does not count
     std::uint64_t examples = 0;
 };
 
 /// What a model says of a batch of examples.
 ///
-/// shapes   scores f32[rows, classes], finite; labels i64[rows] as the caller's load wrote them
+/// shapes   scores f32[rows, classes], finite; labels i64[rows] as the caller's load wrote them, empty where the
+///          loss wants numbers
 using ScoresSink =
     std::function<Status(const BatchPlace& place, std::span<const float> scores, std::span<const std::int64_t> labels)>;
 

@@ -2,6 +2,7 @@
 #include "model/workspace.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -47,10 +48,22 @@ Status Workspace::allocate_values() {
             values_.push_back(std::move(memory));
         }
     }
-    TRY_ASSIGN(labels_, DeviceArray::make(device(), static_cast<std::uint64_t>(capacity_), CW_I64));
+    return allocate_loss();
+}
+
+Status Workspace::allocate_loss() {
+    const auto rows = static_cast<std::uint64_t>(capacity_);
+    const auto outputs = static_cast<std::uint64_t>(chain_.classes());
+    const bool numeric = chain_.loss().numeric();
+    TRY_ASSIGN(targets_, DeviceArray::make(device(), numeric ? rows * outputs : rows, numeric ? CW_F32 : CW_I64));
+    TRY_ASSIGN(class_weights_, DeviceArray::make(device(), outputs, CW_F32));
     TRY_ASSIGN(loss_, DeviceArray::make(device(), 1, CW_F64));
     TRY_ASSIGN(correct_, DeviceArray::make(device(), 1, CW_I64));
-    return {};
+    const auto& given = chain_.loss().weights;
+    const std::vector<float> weights = given.empty() ? std::vector<float>(outputs, 1.0f) : given;
+    TRY(class_weights_.upload(device(), std::span<const float>(weights)));
+    const std::int64_t none = 0;  // a loss that does not count leaves it so
+    return correct_.upload(device(), std::span(&none, 1));
 }
 
 Status Workspace::allocate_arenas() {
@@ -170,9 +183,10 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
         made.layers.push_back(std::move(plan));
         made.scratch.push_back(std::move(scratch));
     }
-    TRY_ASSIGN(made.evaluation, plans_.get(ops::softmax_cross_entropy(rows, chain_.classes(), ops::Gradient::absent)));
+    const LossPlan::Shape shape{rows, chain_.classes()};
+    TRY_ASSIGN(made.evaluation, LossPlan::prepare(plans_, chain_.loss(), shape, ops::Gradient::absent));
     if (training_) {
-        TRY_ASSIGN(made.loss, plans_.get(ops::softmax_cross_entropy(rows, chain_.classes())));
+        TRY_ASSIGN(made.loss, LossPlan::prepare(plans_, chain_.loss(), shape, ops::Gradient::present));
     }
     return made;
 }
@@ -197,10 +211,23 @@ Status Workspace::load(std::span<const float> features, std::span<const std::int
         return fail(ErrorKind::invalid, "label_out_of_range",
                     fmt::format("the model has {} classes, but an example has the label {}", chain_.classes(), *wrong));
     }
-    TRY(use_rows(static_cast<std::int64_t>(labels.size())));
+    TRY(put_features(features, static_cast<std::int64_t>(labels.size())));
+    return targets_.upload(device(), labels);
+}
+
+Status Workspace::load_targets(std::span<const float> features, std::span<const float> targets) {
+    const auto wrong = std::ranges::find_if(targets, [](float target) { return !std::isfinite(target); });
+    if (wrong != targets.end()) {
+        return fail(ErrorKind::invalid, "label_out_of_range", fmt::format("an example has the target {}", *wrong));
+    }
+    TRY(put_features(features, static_cast<std::int64_t>(targets.size()) / chain_.classes()));
+    return targets_.upload(device(), targets);
+}
+
+Status Workspace::put_features(std::span<const float> features, std::int64_t rows) {
+    TRY(use_rows(rows));
     ASSERT(static_cast<std::int64_t>(features.size()) == batch_elements(chain_.boundary(0), rows_));
-    TRY(values_[0].upload(device(), features));
-    return labels_.upload(device(), labels);
+    return values_[0].upload(device(), features);
 }
 
 LayerForward Workspace::forward_call(std::size_t layer) const {
@@ -222,12 +249,16 @@ Status Workspace::forward(LayerInterval layers) {
 /// The two copies are where the host waits for the device: once per batch.
 Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
     const Operand scores = now_->values.back().front();
-    const Operand labels = labels_.part(0, static_cast<std::uint64_t>(rows_));
-    if (purpose == Purpose::training && !now_->gradients.back().empty()) {
-        TRY(now_->loss->run({scores, labels, loss_.all(), correct_.all(), now_->gradients.back().front()}, {divisor}));
-    } else {
-        TRY(now_->evaluation->run({scores, labels, loss_.all(), correct_.all()}, {divisor}));
-    }
+    const auto targets = static_cast<std::uint64_t>(chain_.loss().numeric() ? rows_ * chain_.classes() : rows_);
+    const bool with_gradient = purpose == Purpose::training && !now_->gradients.back().empty();
+    LossPlan& plan = with_gradient ? now_->loss : now_->evaluation;
+    TRY(plan.run({.scores = scores,
+                  .targets = targets_.part(0, targets),
+                  .weights = class_weights_.all(),
+                  .loss = loss_.all(),
+                  .correct = correct_.all(),
+                  .gradient = with_gradient ? now_->gradients.back().front() : scores},
+                 divisor));
     double loss = 0;
     std::int64_t correct = 0;
     TRY(loss_.download(device(), std::span(&loss, 1)));

@@ -50,6 +50,8 @@ public:
     /// shapes   features f32[rows, input...], labels i64[rows]; rows <= capacity
     /// errors   invalid `label_out_of_range`
     Status load(std::span<const float> features, std::span<const std::int64_t> labels);
+    /// The same for a loss that wants numbers. shapes   targets f32[rows, outputs]
+    Status load_targets(std::span<const float> features, std::span<const float> targets);
     Status forward(LayerInterval layers);
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
@@ -81,8 +83,8 @@ private:
         std::vector<std::vector<Operand>> values;     // per boundary
         std::vector<std::vector<Operand>> gradients;  // per boundary; empty where nobody needs them
         std::vector<DeviceArray> scratch;             // per layer
-        Plan* loss = nullptr;                         // with gradient
-        Plan* evaluation = nullptr;                   // without
+        LossPlan loss;                                // with gradient
+        LossPlan evaluation;                          // without
     };
 
     Status allocate_values();
@@ -93,6 +95,8 @@ private:
     [[nodiscard]] std::vector<Operand> operands(const DeviceArray& memory, const Boundary& boundary,
                                                 std::int64_t rows) const;
     [[nodiscard]] std::uint64_t capacity_elements(const Boundary& boundary) const;
+    Status allocate_loss();
+    Status put_features(std::span<const float> features, std::int64_t rows);
     void bind_tensors();
     [[nodiscard]] LayerForward forward_call(std::size_t layer) const;
     [[nodiscard]] const DeviceArray& arena(ArenaKind kind) const { return arenas_[static_cast<std::size_t>(kind)]; }
@@ -110,7 +114,9 @@ private:
     std::uint64_t version_ = 0;        // of the trainable arena that was put
     DeviceArray gradient_;
     std::vector<DeviceArray> moments_;
-    DeviceArray labels_, loss_, correct_;
+    DeviceArray targets_;        // i64[capacity] classes, or f32[capacity, outputs]
+    DeviceArray class_weights_;  // f32[outputs]
+    DeviceArray loss_, correct_;
     std::vector<std::vector<Operand>> layer_parameters_;  // per layer
     std::vector<std::vector<Operand>> layer_gradients_;   // per layer
     std::vector<bool> has_gradient_;                      // per layer

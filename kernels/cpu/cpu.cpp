@@ -19,7 +19,10 @@ struct CpuDevice final : cw_device {
             case CW_MATMUL:
             case CW_MATMUL_BACKWARD_DATA:
             case CW_MATMUL_BACKWARD_WEIGHTS: return cpu::prepare_matmul(engine, op, plan, error);
-            case CW_SOFTMAX_CROSS_ENTROPY: return prepare_kernel(op, cpu::loss_kernel(op.kind), plan, error);
+            case CW_SOFTMAX_CROSS_ENTROPY:
+            case CW_WEIGHTED_CROSS_ENTROPY:
+            case CW_MEAN_SQUARED_ERROR:
+            case CW_BINARY_CROSS_ENTROPY: return prepare_kernel(op, cpu::loss_kernel(op.kind), plan, error);
             default: return prepare_kernel(op, cpu::streaming_kernel(op.kind), plan, error);
         }
     }

@@ -60,13 +60,22 @@ std::vector<cw_op> element_wise_ops(std::int64_t n) {
 std::vector<cw_op> softmax_ops(std::int64_t batch, std::int64_t classes) {
     return {ops::softmax_cross_entropy(batch, classes),
             ops::softmax_cross_entropy(batch, classes, ops::Gradient::absent),
-            ops::softmax_cross_entropy(batch, classes, ops::Gradient::present, ops::Labels::u32)};
+            ops::softmax_cross_entropy(batch, classes, ops::Gradient::present, ops::Labels::u32),
+            ops::weighted_cross_entropy(batch, classes),
+            ops::weighted_cross_entropy(batch, classes, ops::Gradient::absent, ops::Labels::u32),
+            ops::mean_squared_error(batch, classes),
+            ops::mean_squared_error(batch, classes, ops::Gradient::absent),
+            ops::binary_cross_entropy(batch, classes),
+            ops::binary_cross_entropy(batch, classes, ops::Gradient::absent)};
 }
 
 /// The scalars of a run, plain and awkward ones; an exact sum's weights reach the limit.
 std::vector<std::vector<double>> scalars_of(const cw_op& op) {
     switch (op.kind) {
         case CW_SOFTMAX_CROSS_ENTROPY: return {{double(std::max<std::int64_t>(op.operands[0].dims[0], 1))}};
+        case CW_MEAN_SQUARED_ERROR:
+        case CW_BINARY_CROSS_ENTROPY: return {{double(std::max<std::int64_t>(op.operands[0].dims[0], 1))}};
+        case CW_WEIGHTED_CROSS_ENTROPY: return {{3, 0}, {32, 0.1}};
         case CW_SGD: return {{0.05, 0.9, 0, 0, 1}, {0.1, 0.9, 0, 0, 2}, {0.01, 0.8, 0.25, 1e-3, 7}};
         case CW_ADAMW: return {{1e-3, 0.9, 0.999, 1e-8, 0.01, 1}, {3e-4, 0.8, 0.95, 1e-6, 0, 1000}};
         case CW_AXPY: return {{-0.3}};
@@ -136,15 +145,17 @@ void fill_floats(Buffer& buffer, const Case& tested, int operand, RandomStream& 
         } else if (tested.values == Values::special && random.below(8) == 0) {
             value = special_value(random);
         }
-        // AdamW's second moment is a mean of squares.
-        buffer.as<float>()[i] = tested.op.kind == CW_ADAMW && operand == 3 ? std::abs(value) : value;
+        // AdamW's second moment is a mean of squares, and class weights are not negative.
+        const bool positive = (tested.op.kind == CW_ADAMW && operand == 3) ||
+                              (tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY && operand == 2);
+        buffer.as<float>()[i] = positive ? std::abs(value) : value;
     }
 }
 
 void fill_integers(Buffer& buffer, const Case& tested, int operand, RandomStream& random) {
     const auto classes = static_cast<std::uint64_t>(tested.op.operands[0].dims[1]);
     for (std::size_t i = 0; i < buffer.count(); ++i) {
-        if (tested.op.kind == CW_SOFTMAX_CROSS_ENTROPY) {
+        if (tested.op.kind == CW_SOFTMAX_CROSS_ENTROPY || tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY) {
             auto label = static_cast<std::int64_t>(random.below(classes));
             label = tested.values == Values::special && random.below(8) == 0 ? -1 : label;  // as u32: far too large
             if (buffer.dtype() == CW_I64) {
@@ -214,6 +225,24 @@ std::vector<double> softmax_allowance(const Case& tested, const Buffers& expecte
     return allowed;
 }
 
+/// The other losses: sums of double terms, whose exponentials and logarithms err by an ulp of double or two; a gradient
+/// is a difference of terms no larger than the weights and 1, divided by d, rounded once.
+std::vector<double> loss_allowance(const Case& tested, const Buffers& operands, const Buffers& expected, int output) {
+    const bool is_gradient = tested.op.operands[output].rank == 2;
+    const bool is_count = tested.op.operands[output].dtype == CW_I64;
+    double largest = 1;
+    for (std::size_t i = 0; tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY && i < operands[2].count(); ++i) {
+        largest += operands[2].value(i);
+    }
+    std::vector<double> allowed(expected[output].count(), 0.0);
+    for (std::size_t i = 0; i < allowed.size() && !is_count; ++i) {
+        const double size = std::abs(expected[output].value(i));
+        allowed[i] = is_gradient ? 2 * half_ulp * size + 1e-10 * largest / tested.scalars[0] + smallest_float
+                                 : 1e-10 * (1 + size);
+    }
+    return allowed;
+}
+
 }  // namespace
 
 std::vector<Case> correctness_cases() {
@@ -269,7 +298,10 @@ Role role_of(const cw_op& op, int operand) {
     switch (op.kind) {
         case CW_MATMUL_BACKWARD_WEIGHTS:
             return operand < 2 ? Role::in : op.integers[0] == CW_ACCUMULATE ? Role::both : Role::out;
-        case CW_SOFTMAX_CROSS_ENTROPY: return operand < 2 ? Role::in : Role::out;
+        case CW_SOFTMAX_CROSS_ENTROPY:
+        case CW_MEAN_SQUARED_ERROR:
+        case CW_BINARY_CROSS_ENTROPY: return operand < 2 ? Role::in : Role::out;
+        case CW_WEIGHTED_CROSS_ENTROPY: return operand < 3 ? Role::in : Role::out;
         case CW_SGD:
         case CW_ADAMW: return operand == 1 ? Role::in : Role::both;
         case CW_AXPY: return last ? Role::both : Role::in;
@@ -285,7 +317,10 @@ bool splits(const cw_op& op, int operand) {
         case CW_MATMUL: return operand == 0 || operand == op.operand_count - 1;
         case CW_MATMUL_BACKWARD_DATA: return operand != 1;
         case CW_MATMUL_BACKWARD_WEIGHTS: return false;
-        case CW_SOFTMAX_CROSS_ENTROPY: return operand != 2 && operand != 3;
+        case CW_SOFTMAX_CROSS_ENTROPY:
+        case CW_BINARY_CROSS_ENTROPY: return operand != 2 && operand != 3;
+        case CW_WEIGHTED_CROSS_ENTROPY: return operand < 2 || operand == 5;
+        case CW_MEAN_SQUARED_ERROR: return operand != 2;
         case CW_SUM_OF_SQUARES: return false;
         default: return true;
     }
@@ -334,6 +369,9 @@ std::vector<double> allowed_error(const Case& tested, const Buffers& operands, c
             // As gelu, but relative to dy: the slope crosses zero near x = -0.75.
             return rounding_errors(operands[1], 5);
         case CW_SOFTMAX_CROSS_ENTROPY: return softmax_allowance(tested, expected, output);
+        case CW_WEIGHTED_CROSS_ENTROPY:
+        case CW_MEAN_SQUARED_ERROR:
+        case CW_BINARY_CROSS_ENTROPY: return loss_allowance(tested, operands, expected, output);
         default:
             // One rounding per operation in a fixed order, or integers: equal bits.
             return std::vector<double>(expected[output].count(), 0.0);

@@ -13,8 +13,9 @@
 
 namespace causeway {
 
-inline Chain make_chain(const std::vector<std::string>& layers, const Shape& input) {
-    auto chain = Chain::parse(layers, input, "cross-entropy");
+inline Chain make_chain(const std::vector<std::string>& layers, const Shape& input,
+                        std::string_view loss = "cross-entropy") {
+    auto chain = Chain::parse(layers, input, loss);
     for (const LayerError& error : chain ? std::vector<LayerError>{} : chain.error()) {
         UNSCOPED_INFO(error.layer << ": " << error.message);
     }
@@ -40,6 +41,7 @@ struct MemoryIo : TrainerIo {
     std::size_t width = 1;
     std::vector<float> features;
     std::vector<std::int64_t> labels;
+    std::vector<float> targets;  // empty: the labels serve
     std::vector<BatchPlace> asked;
     std::vector<double> losses;
     std::uint64_t stop_after = UINT64_MAX;
@@ -49,6 +51,16 @@ struct MemoryIo : TrainerIo {
         asked.push_back(place);
         std::copy_n(features.begin() + static_cast<std::ptrdiff_t>(place.first * width), into.size(), into.begin());
         std::copy_n(labels.begin() + static_cast<std::ptrdiff_t>(place.first), into_labels.size(), into_labels.begin());
+        return {};
+    }
+    Status load_targets(const BatchPlace& place, std::span<float> into, std::span<float> into_targets) override {
+        if (targets.empty()) {
+            return TrainerIo::load_targets(place, into, into_targets);
+        }
+        std::vector<std::int64_t> ignored(place.rows);
+        TRY(load(place, into, ignored));
+        const std::uint64_t first = place.first * (into_targets.size() / place.rows);
+        std::copy_n(targets.begin() + static_cast<std::ptrdiff_t>(first), into_targets.size(), into_targets.begin());
         return {};
     }
     void progress(std::uint64_t, std::uint64_t, double loss) override { losses.push_back(loss); }
