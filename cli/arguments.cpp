@@ -11,8 +11,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include "cli/command_tree.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/manual.h"
 #include "common/log.h"
 #include "common/text.h"
 
@@ -29,13 +31,17 @@ struct Parser {
     Chosen chosen;
 };
 
+void add_json(Parser& parser, CLI::App* app) {
+    app->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
+}
+
 /// Adds a command with an example below its help; `run` gets the filled options.
 template <class Options>
 CLI::App* command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                   const std::string& example, std::shared_ptr<Options> options, int (*run)(const Options&, Output)) {
     auto* added = parent.add_subcommand(name, about);
     added->footer("Example:\n  " + example);
-    added->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
+    add_json(parser, added);
     added->callback(
         [&parser, options, run] { parser.chosen = [options, run](Output output) { return run(*options, output); }; });
     return added;
@@ -94,7 +100,9 @@ void add_demo(Parser& parser) {
     app->add_option("example", options->example, "an example's name or an experiment file")->capture_default_str();
     add_number(app, "--clients", options->clients, 1, 100, "client processes, all required");
     add_number(app, "--workers", options->workers, 1, 64, "coordinator threads; the model does not depend on it");
-    app->add_option("--state", options->state, "a new folder for everything the demo writes")->type_name("DIR");
+    app->add_option("--state", options->state, "a new folder for everything the demo writes; it stays")
+        ->type_name("DIR");
+    app->add_flag("--keep", options->keep, "keep model, logs and parts of the data (default: gone after a success)");
     add_data(app, options->data);
     add_models(app, options->models);
     add_set(app, options->set);
@@ -170,8 +178,7 @@ void add_audit(Parser& parser) {
     auto verify = std::make_shared<AuditOptions>();
     app = command(parser, parent, "verify", "check that every line follows from the one before",
                   "causeway audit verify --state ~/federation", verify, run_audit_verify);
-    app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")
-        ->type_name("SHA256");
+    app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")->type_name("SHA256");
     add_state(app, verify->state, true);
 }
 
@@ -196,7 +203,8 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
     add_state(app, options->state, true);
     if (name != "list") {
-        app->add_option("id", options->id, "the experiment's number (default: the latest)")->type_name("N");
+        app->add_option("experiment", options->experiment, "its number or name (default: the latest)")
+            ->type_name("ID|NAME");
     }
     return app;
 }
@@ -232,11 +240,14 @@ void add_model_commands(Parser& parser, CLI::App& parent) {
 void add_experiments(Parser& parser) {
     auto& parent = *group(parser.app, "experiment", "experiments: write, check, run, follow, fetch the model");
     auto init = std::make_shared<InitOptions>();
-    auto* app = command(parser, parent, "init", "write a commented experiment file to start from",
+    auto* app = command(parser, parent, "init", "write a commented experiment file; asks at a terminal",
                         "causeway experiment init my.toml --dataset digits", init, run_experiment_init);
     app->add_option("file", init->file, "where to write it")->capture_default_str();
-    app->add_option("--name", init->name, "the experiment's name")->capture_default_str();
-    app->add_option("--dataset", init->dataset, "the dataset's name, as nodes declare it")->capture_default_str();
+    app->add_option("--name", init->name, "the experiment's name");
+    app->add_option("--dataset", init->dataset, "the dataset's name, as nodes declare it");
+    app->add_option("--shape", init->shape, "shape of one example, as 8x8x1");
+    app->add_option("--rounds", init->rounds, "how many rounds")->type_name("N");
+    add_set(app, init->set);
     add_file_command(parser, parent, "validate", "check a file and report all of its mistakes",
                      run_experiment_validate);
     add_file_command(parser, parent, "show", "print it with presets expanded and where each value came from",
@@ -273,6 +284,7 @@ void add_experiments(Parser& parser) {
     auto* fields = parent.add_subcommand("fields", "every field with its default and bounds, as Markdown");
     fields->callback([&parser] { parser.chosen = run_experiment_fields; });
     fields->footer("Example:\n  causeway experiment fields");
+    add_json(parser, fields);
 }
 
 void add_data_commands(Parser& parser) {
@@ -319,82 +331,6 @@ void add_tools(Parser& parser) {
     app->add_option("--data", bench->data, "a dataset for those that need one")->type_name("PATH");
 }
 
-/// How far the words name commands, and the first word that should have been one.
-struct Named {
-    CLI::App* app = nullptr;
-    std::string words = "causeway";
-    std::string unknown;
-};
-
-Named named_command(CLI::App& root, std::span<char*> arguments) {
-    Named named{.app = &root, .unknown = {}};
-    for (const std::string word : arguments) {
-        if (named.app->get_subcommands({}).empty()) {
-            break;
-        }
-        if (word.starts_with('-')) {
-            continue;
-        }
-        const auto below = named.app->get_subcommands([&](CLI::App* app) { return app->get_name() == word; });
-        if (below.empty()) {
-            named.unknown = word;
-            break;
-        }
-        named.app = below.front();
-        named.words += " " + word;
-    }
-    return named;
-}
-
-/// What is wrong with the words, in place of CLI11's "A subcommand is required", and where the help is.
-std::string usage_message(const Named& named, const std::string& wrong) {
-    std::vector<std::string> commands;
-    for (const auto* app : named.app->get_subcommands({})) {
-        commands.push_back(app->get_name());
-    }
-    auto message = wrong;
-    if (!named.unknown.empty()) {
-        const auto near = nearest_name(named.unknown, commands);
-        message = "`" + named.words + "` has no command \"" + named.unknown + "\"" +
-                  (near ? "; did you mean \"" + *near + "\"?" : ". It has: " + join(commands, ", "));
-    } else if (!commands.empty()) {
-        message = "`" + named.words + "` needs a command: " + join(commands, ", ");
-    }
-    return message + "\nnext: " + named.words + " --help";
-}
-
-/// What may follow an option, by the name of its type: DIR, FILE, or WORD, whose description ends with the words.
-OptionNode node_of(const CLI::Option& option) {
-    OptionNode node{"--" + option.get_lnames().front(), option.get_description()};
-    const auto type = option.get_type_name();
-    const auto words = node.about.rfind(": ");
-    if (option.get_items_expected_max() == 0) {
-        return node;
-    }
-    if (type == "WORD" && words != std::string::npos) {
-        node.value = ValueKind::choice;
-        for (const auto& word : split_text(node.about.substr(words + 2), ',')) {
-            node.choices.emplace_back(trim(word));
-        }
-    } else {
-        node.value = type == "DIR" ? ValueKind::folder : type == "FILE" ? ValueKind::file : ValueKind::any;
-    }
-    return node;
-}
-
-CommandNode tree_of(const CLI::App& app) {
-    CommandNode node{app.get_name(), app.get_description()};
-    for (const auto* option : app.get_options()) {
-        if (!option->get_lnames().empty()) {
-            node.options.push_back(node_of(*option));
-        }
-    }
-    for (const auto* below : app.get_subcommands([](const CLI::App*) { return true; })) {
-        node.commands.push_back(tree_of(*below));
-    }
-    return node;
-}
-
 void add_service(Parser& parser) {
     auto doctor = std::make_shared<DoctorOptions>();
     auto* app =
@@ -408,16 +344,31 @@ void add_service(Parser& parser) {
     add_choice(app, "--device", doctor->device, {"auto", "cpu"}, "what is to train here");
 
     auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
-    for (const auto& [shell, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {
+    for (const auto& [shell_name, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {
+        const std::string shell = shell_name;
         auto* added = completion.add_subcommand(shell, std::string("the script for ") + shell);
         added->footer(std::string("Example:\n  causeway completion ") + shell + " > causeway." + shell);
-        added->callback([&parser, make = make] {
-            parser.chosen = [&parser, make](Output) {
-                Output{}.line(make(tree_of(parser.app)));
+        add_json(parser, added);
+        added->callback([&parser, shell, make = make] {
+            parser.chosen = [&parser, make, shell](Output output) {
+                const auto script = make(tree_of(parser.app));
+                output.line(script);
+                output.object(Json::object().set("event", "completion").set("shell", shell).set("script", script));
                 return static_cast<int>(exit_done);
             };
         });
     }
+
+    auto manual = std::make_shared<ManualOptions>();
+    app = command(parser, parser.app, "man", "write the man pages, one per command, into a folder",
+                  "causeway man man1 && man man1/causeway.1", manual, run_man);
+    app->add_option("folder", manual->folder, "where to write them")->required()->type_name("DIR");
+    app->callback([&parser, manual] {
+        parser.chosen = [&parser, manual](Output output) {
+            manual->pages = manual_pages(tree_of(parser.app));
+            return run_man(*manual, output);
+        };
+    });
 }
 
 }  // namespace
@@ -445,8 +396,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& wrong) {
         const std::span words(argv + 1, argv + argc);
         parser.output.json = std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });
-        return parser.output.error(
-            {ErrorKind::invalid, "usage", usage_message(named_command(parser.app, words), wrong.what())});
+        return parser.output.error({ErrorKind::invalid, "usage", usage_message(parser.app, words, wrong.what())});
     }
     // A daemon's log is its picture; other commands have words of their own, and only warnings add to them.
     const auto least = parser.app.got_subcommand("coordinator") ? LogLevel::info : LogLevel::warn;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/manual.h"
 #include "cli/output.h"
 #include "common/time.h"
 
@@ -18,7 +19,8 @@ struct DemoOptions {
     std::vector<std::string> data;    // NAME=PATH
     std::vector<std::string> models;  // NAME=PATH
     std::vector<std::string> set;
-    std::string state;          // empty: a new folder under the temporary folder
+    std::string state;  // empty: a new folder under the temporary folder, which goes when the demo has succeeded
+    bool keep = false;  // unless this says that it stays
     std::uint32_t workers = 1;  // of the coordinator
 };
 int run_demo(const DemoOptions& options, Output output);
@@ -77,8 +79,11 @@ int run_audit_verify(const AuditOptions& options, Output output);
 
 struct InitOptions {
     std::string file = "experiment.toml";
-    std::string name = "my-experiment";
-    std::string dataset = "digits";
+    std::string name;  // empty, and so below: asked at a terminal, else the template's
+    std::string dataset;
+    std::string shape;  // "8x8x1"
+    std::uint32_t rounds = 0;
+    std::vector<std::string> set;
 };
 int run_experiment_init(const InitOptions& options, Output output);
 
@@ -95,7 +100,7 @@ int run_experiment_fields(Output output);
 
 struct ExperimentOptions {
     std::string state;
-    std::uint64_t id = 0;                // 0: the latest
+    std::string experiment;              // number or name; empty: the latest
     std::string timeout;                 // wait: empty is for ever, said so
     std::string out;                     // export
     std::string format = "safetensors";  // export: or npz
@@ -157,6 +162,12 @@ struct DoctorOptions {
     std::string device = "auto";
 };
 int run_doctor(const DoctorOptions& options, Output output);
+
+struct ManualOptions {
+    std::string folder;
+    std::vector<ManualPage> pages = {};  // made by arguments.cpp, which knows the commands
+};
+int run_man(const ManualOptions& options, Output output);
 
 struct BenchOptions {
     std::string name;  // empty: all

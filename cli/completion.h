@@ -16,12 +16,18 @@ struct OptionNode {
     std::string about;
     ValueKind value = ValueKind::none;
     std::vector<std::string> choices = {};  // of ValueKind::choice
+    std::string takes = {};                 // "DIR"; empty: a flag
+    std::string given = {};                 // its default
+    std::string variable = {};              // of the environment, that stands for it
+    bool required = false;
 };
 struct CommandNode {
     std::string name;
     std::string about;
     std::vector<OptionNode> options = {};
     std::vector<CommandNode> commands = {};
+    std::vector<OptionNode> arguments = {};  // without a name on the command line, in their order
+    std::string footer = {};                 // the example
 };
 
 [[nodiscard]] std::string bash_completion(const CommandNode& root);

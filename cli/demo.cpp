@@ -58,53 +58,108 @@ std::string model_words(const DemoOptions& options) {
     return words;
 }
 
-/// Copies the model out of the coordinator's folder, and says where it is and what to do with all this.
-Status print_closing(const DemoOptions& options, const LocalOptions& local, const LocalFederation& federation,
-                     const Json& done, Output output) {
+bool stays(const DemoOptions& options) {
+    return options.keep || !options.state.empty();
+}
+
+/// The processes may still be at work in it, so one attempt may not be enough.
+void remove_folder(const fs::path& folder) {
+    constexpr int attempts = 5;
+    for (int i = 0; i < attempts; ++i) {
+        std::error_code failed;
+        fs::remove_all(folder, failed);
+        if (!failed) {
+            return;
+        }
+    }
+}
+
+/// Copies the model out of the coordinator's folder, and says where everything is.
+Status print_kept(const LocalFederation& federation, const Json& done, Output output) {
     const auto model = federation.folder() / "model.safetensors";
     std::error_code failed;
     fs::copy_file(done["model"].text(), model, fs::copy_options::overwrite_existing, failed);
     if (failed) {
         return fail(ErrorKind::io, "io", model.string() + ": " + failed.message());
     }
+    output.line(styled("model    ", "1") + model.string());
+    output.line(styled("logs     ", "1") + federation.folder().string());
+    return {};
+}
+
+void print_next(const DemoOptions& options, const LocalOptions& local, const LocalFederation& federation,
+                Output output) {
     const auto self = shell_quoted(own_path().string());
     // A dataset that lies with the binary is found again by its name.
     const auto data =
         options.data.empty()
             ? std::string()
             : " --data " + shell_quoted(local.experiment.data.dataset + "=" + fs::absolute(local.dataset).string());
-    output.line("");
-    output.line(styled("model    ", "1") + model.string());
-    output.line(styled("SHA-256  ", "1") + done["model_sha256"].text());
-    output.line(styled("logs     ", "1") + federation.folder().string());
     output.line("\nNext, try:");
     output.line("  the same run on a virtual clock, with the same SHA-256");
     output.line(fmt::format("    {} simulate {} --clients {}{}{}", self, example_words(options), options.clients, data,
                             model_words(options)));
     output.line("  every setting of it, and where each came from");
     output.line(fmt::format("    {} experiment show {}", self, example_words(options)));
-    output.line("  what one client held");
-    output.line(fmt::format("    {} data inspect {}", self, shell_quoted(federation.part(0).string())));
-    return {};
+    if (stays(options)) {
+        output.line("  what one client held");
+        output.line(fmt::format("    {} data inspect {}", self, shell_quoted(federation.part(0).string())));
+    } else {
+        output.line("  once more, keeping the model, the logs and each client's part of the data");
+        output.line(fmt::format("    {} demo {} --clients {}{}{} --keep", self, example_words(options), options.clients,
+                                data, model_words(options)));
+    }
 }
 
-Result<int> demo(const DemoOptions& options, Output output) {
-    StopSignal signal([] { std::quick_exit(130); });  // the processes end with this one
-    TRY_ASSIGN(auto local, local_options(options));
-    const auto& experiment = local.experiment;
-    output.line(fmt::format("{}: a coordinator and {} clients on this machine, {} on \"{}\", {} rounds",
-                            experiment.experiment.name, options.clients, experiment.regime.preset,
-                            experiment.data.dataset, experiment.experiment.rounds));
+/// A path that will be gone is none.
+Json shown(const DemoOptions& options, const Json& event) {
+    auto copy = event;
+    if (event["event"].text() == "done" && !stays(options)) {
+        copy.set("model", Json());
+    }
+    return copy;
+}
+
+Result<Json> run_in(const DemoOptions& options, LocalOptions local, Output output) {
     LiveView view(output);
     local.status = [&](const std::string& text) { view.status(text); };
     local.working = [&](const Json& status) { view.working(status); };
     TRY_ASSIGN(const auto federation, LocalFederation::start(local));
-    TRY_ASSIGN(const auto done, federation->run([&](const Json& event) { view.event(event); }));
+    TRY_ASSIGN(const auto done, federation->run([&](const Json& event) { view.event(shown(options, event)); }));
     if (done["state"].text() == "succeeded") {
-        TRY(print_closing(options, local, *federation, done, output));
+        output.line("");
+        if (stays(options)) {
+            TRY(print_kept(*federation, done, output));
+        }
+        output.line(styled("SHA-256  ", "1") + done["model_sha256"].text());
+        print_next(options, local, *federation, output);
     }
     federation->stop();
-    return done["state"].text() == "succeeded" ? exit_done : exit_failed;
+    return done;
+}
+
+Result<int> demo(const DemoOptions& options, Output output) {
+    StopSignal signal([] { std::quick_exit(130); });  // the processes end with this one
+    TRY_ASSIGN(const auto local, local_options(options));
+    const auto& experiment = local.experiment;
+    if (!stays(options)) {
+        signal.set([folder = local.folder] {
+            remove_folder(folder);
+            std::quick_exit(130);
+        });
+    }
+    output.line(fmt::format("{}: a coordinator and {} clients on this machine, {} on \"{}\", {} rounds",
+                            experiment.experiment.name, options.clients, experiment.regime.preset,
+                            experiment.data.dataset, experiment.experiment.rounds));
+    const auto done = run_in(options, local, output);
+    const bool succeeded = done && (*done)["state"].text() == "succeeded";
+    if (!succeeded) {
+        output.line("what it wrote is kept for a look, with the log of each process: " + local.folder.string());
+    } else if (!stays(options)) {
+        remove_folder(local.folder);
+    }
+    TRY(done);
+    return succeeded ? exit_done : exit_failed;
 }
 
 }  // namespace

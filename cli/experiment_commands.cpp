@@ -1,7 +1,4 @@
-// The experiment commands that need no coordinator: init, validate, show, fields.
-#include <filesystem>
-#include <system_error>
-
+// The experiment commands that need no coordinator: validate, show, fields.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
@@ -26,30 +23,17 @@ std::string summary(const Experiment& experiment) {
 
 }  // namespace
 
-int run_experiment_init(const InitOptions& options, Output output) {
-    std::error_code ignored;
-    if (std::filesystem::exists(options.file, ignored)) {
-        return output.error(
-            {ErrorKind::invalid, "file_exists", options.file + ": already exists and is kept; name another file"});
-    }
-    const auto text = init_template({.name = options.name, .dataset = options.dataset});
-    if (auto written = write_file_durably(options.file, as_bytes(text)); !written) {
-        return output.error(written.error());
-    }
-    output.line(fmt::format("wrote {}\nnext: edit it, then run\n  {} experiment validate {}", options.file,
-                            shell_quoted(own_path().string()), shell_quoted(options.file)));
-    output.object(Json::object().set("event", "written").set("file", options.file));
-    return exit_done;
-}
-
 int run_experiment_validate(const FileOptions& options, Output output) {
     const auto experiment = load_experiment(options.file, options.set);
     if (!experiment) {
         return output.error(experiment.error());
     }
     output.line("valid: " + summary(*experiment));
-    output.line(fmt::format("next: {} experiment submit {} --state DIR, or simulate {}",
-                            shell_quoted(own_path().string()), shell_quoted(options.file), shell_quoted(options.file)));
+    const auto self = shell_quoted(own_path().string());
+    const auto file = shell_quoted(options.file);
+    output.line(
+        fmt::format("next: {} simulate {}\nor, with a coordinator and nodes:\n  {} experiment submit {} --state DIR",
+                    self, file, self, file));
     output.object(Json::object().set("event", "valid").set("name", experiment->experiment.name));
     return exit_done;
 }
@@ -68,8 +52,8 @@ int run_experiment_show(const FileOptions& options, Output output) {
 }
 
 int run_experiment_fields(Output output) {
-    output.json = false;
     output.line(trim(configuration_markdown()));
+    output.object(Json::object().set("event", "fields").set("markdown", configuration_markdown()));
     return exit_done;
 }
 

@@ -67,6 +67,13 @@ void Output::line(std::string_view text) const {
     }
 }
 
+void Output::prompt(std::string_view text) const {
+    if (!json) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::fflush(stdout);
+    }
+}
+
 void Output::object(const Json& value) const {
     if (json) {
         write_line(stdout, value.dump());

@@ -30,6 +30,8 @@ struct Output {
 
     /// A line for people; nothing with --json.
     void line(std::string_view text) const;
+    /// A question for people, without an end of line; nothing with --json.
+    void prompt(std::string_view text) const;
     /// A line for programs; nothing without --json.
     void object(const Json& value) const;
     /// The same with `"event": event` before the value's own fields.

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/experiment_choice.h"
 #include "cli/experiment_file.h"
 #include "cli/live_view.h"
 #include "cli/model_file.h"
@@ -14,22 +15,12 @@
 namespace causeway::cli {
 namespace {
 
-Json chosen(const ExperimentOptions& options, std::uint64_t id) {
-    return options.id != 0 || id != 0 ? Json::object().set("experiment", id) : Json::object();
+Json about(std::uint64_t id) {
+    return Json::object().set("experiment", id);
 }
 
-/// The number that was given, or the newest experiment's. errors: not_found: there is none
-Result<std::uint64_t> find_id(OperatorSession& session, const ExperimentOptions& options) {
-    if (options.id != 0) {
-        return options.id;
-    }
-    TRY_ASSIGN(const auto list, session.ask("experiment.list", Json::object()));
-    if (list["experiments"].items().empty()) {
-        return fail(ErrorKind::not_found, "no_experiments",
-                    fmt::format("no experiment was submitted yet; next: causeway experiment submit FILE --state {}",
-                                shell_quoted(options.state)));
-    }
-    return static_cast<std::uint64_t>(list["experiments"].items().back()["id"].integer());
+Result<std::uint64_t> find_id(OperatorSession& session, const ExperimentOptions& options, Output output) {
+    return choose_experiment_id(session, options.experiment, options.state, output);
 }
 
 int exit_of(const Json& done) {
@@ -63,7 +54,7 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
     };
     const auto idle = [&] {
         if (!output.json && at_terminal()) {
-            const auto status = session.ask("experiment.status", Json::object().set("experiment", id));
+            const auto status = session.ask("experiment.status", about(id));
             if (status && (*status)["state"].text() == "running") {
                 view.working(*status);
             } else if (status) {
@@ -72,7 +63,7 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
         }
         return true;
     };
-    TRY(session.follow("experiment.watch", Json::object().set("experiment", id).set("from", 1), each, idle));
+    TRY(session.follow("experiment.watch", about(id).set("from", 1), each, idle));
     return code;
 }
 
@@ -135,8 +126,8 @@ void print_status(const Json& status, Output output) {
 
 Result<int> status(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    TRY_ASSIGN(const auto id, find_id(*session, options));
-    TRY_ASSIGN(const auto reply, session->ask("experiment.status", chosen(options, id)));
+    TRY_ASSIGN(const auto id, find_id(*session, options, output));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.status", about(id)));
     print_status(reply, output);
     return exit_done;
 }
@@ -159,7 +150,7 @@ Result<int> list(const ExperimentOptions& options, Output output) {
 
 Result<int> watch_command(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    TRY_ASSIGN(const auto id, find_id(*session, options));
+    TRY_ASSIGN(const auto id, find_id(*session, options, output));
     return watch(*session, id, output);
 }
 
@@ -170,7 +161,7 @@ Result<int> wait(const ExperimentOptions& options, Output output) {
         deadline = real_now() + bound;
     }
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    TRY_ASSIGN(const auto id, find_id(*session, options));
+    TRY_ASSIGN(const auto id, find_id(*session, options, output));
     output.line(
         fmt::format("waiting for experiment {} to end{}", id,
                     options.timeout.empty() ? " (no time limit; --timeout sets one)" : ", at most " + options.timeout));
@@ -179,7 +170,7 @@ Result<int> wait(const ExperimentOptions& options, Output output) {
         done = event;
         return true;
     };
-    TRY(session->follow("experiment.wait", chosen(options, id), each, [&] { return real_now() < deadline; }));
+    TRY(session->follow("experiment.wait", about(id), each, [&] { return real_now() < deadline; }));
     if (done.is_null()) {
         return fail(ErrorKind::timed_out, "wait_timed_out",
                     fmt::format("experiment {} has not ended within {}", id, options.timeout));
@@ -191,8 +182,8 @@ Result<int> wait(const ExperimentOptions& options, Output output) {
 
 Result<int> cancel(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    TRY_ASSIGN(const auto id, find_id(*session, options));
-    TRY_ASSIGN(const auto reply, session->ask("experiment.cancel", chosen(options, id)));
+    TRY_ASSIGN(const auto id, find_id(*session, options, output));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.cancel", about(id)));
     output.object("cancelled", reply);
     output.line(fmt::format("experiment {}: {}", id, reply["state"].text()));
     return exit_done;
@@ -229,8 +220,8 @@ Status fetch_as(OperatorSession& session, const Json& model, const std::string& 
 Result<int> export_model(const ExperimentOptions& options, Output output) {
     TRY(check_folder_of(options.out));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    TRY_ASSIGN(const auto id, find_id(*session, options));
-    auto request = chosen(options, id);
+    TRY_ASSIGN(const auto id, find_id(*session, options, output));
+    auto request = about(id);
     if (options.chosen_round) {
         request.set("round", options.round);
     }
@@ -247,8 +238,9 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
                       .set("file", file)
                       .set("format", options.format)
                       .set("model_sha256", model["model_sha256"]));
-    output.line(fmt::format("{}  round {}  {} as safetensors\nSHA-256 of the model {}", file, model["round"].integer(),
-                            format_bytes(static_cast<std::uint64_t>(model["bytes"].integer())),
+    std::error_code unknown;
+    output.line(fmt::format("{}  round {}  {} as {}\nSHA-256 of the model {}", file, model["round"].integer(),
+                            format_bytes(std::filesystem::file_size(file, unknown)), options.format,
                             model["model_sha256"].text()));
     return exit_done;
 }

@@ -82,7 +82,7 @@ void check_optimizer(const Experiment& experiment, Found& found) {
         found.push_back({"train.optimizer", {}, spec.error().message});
     }
     const auto& options = experiment.train.optimizer;
-    if (options.kind == "sgd" && options.nesterov == 1 && options.momentum == 0) {
+    if (options.kind == "sgd" && options.nesterov && options.momentum == 0) {
         found.push_back({"train.optimizer.nesterov",
                          {},
                          "nesterov looks ahead along the momentum; set a momentum "

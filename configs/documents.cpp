@@ -115,7 +115,31 @@ std::string configuration_markdown() {
     return text + preset_section();
 }
 
-std::string init_template(const InitOptions& options) {
+namespace {
+
+/// A key's value in the file of `experiment init`, and whether it is one that counts or only shows the default.
+struct Written {
+    std::string value;
+    bool counts = false;
+};
+
+Written written(const Field& field, const InitOptions& options, const Experiment* chosen) {
+    const auto place =
+        chosen == nullptr ? std::map<std::string, Place>::const_iterator{} : chosen->places.find(field.path);
+    if (chosen != nullptr && place != chosen->places.end() && place->second.origin == Place::Origin::command_line) {
+        return {print_value(field, *chosen), true};
+    }
+    if (field.path == "experiment.name") {
+        return {toml_quoted(options.name), true};
+    }
+    if (field.path == "data.dataset" || field.path == "evaluation.dataset") {
+        return {toml_quoted(options.dataset), field.presence == Presence::required};
+    }
+    const bool required = field.presence == Presence::required;
+    return {required ? field.example : print_value(field, Experiment{}), required};
+}
+
+std::string init_text(const InitOptions& options, const Experiment* chosen) {
     std::string text =
         "# An experiment for Causeway. Lines that begin with \"# key =\" show the default.\n"
         "# Every field: causeway experiment fields. Check it: causeway experiment validate FILE\n";
@@ -125,19 +149,24 @@ std::string init_template(const InitOptions& options) {
             if (table_of(field) != table.name) {
                 continue;
             }
-            auto value = field.presence == Presence::required ? field.example : print_value(field, Experiment{});
-            if (field.path == "experiment.name") {
-                value = toml_quoted(options.name);
-            } else if (field.path == "data.dataset" || field.path == "evaluation.dataset") {
-                value = toml_quoted(options.dataset);
-            }
-            const auto* mark = field.presence == Presence::required ? "" : "# ";
+            const auto [value, counts] = written(field, options, chosen);
             const auto only = field.only_with.empty() ? std::string() : " Only with " + field.only_with + ".";
             text += comment_lines(fmt::format("{}{}", field.doc, only));
-            text += fmt::format("#   {}\n{}{} = {}\n", describe_values(field), mark, key_of(field), value);
+            text +=
+                fmt::format("#   {}\n{}{} = {}\n", describe_values(field), counts ? "" : "# ", key_of(field), value);
         }
     }
     return text;
+}
+
+}  // namespace
+
+std::string init_template(const InitOptions& options) {
+    return init_text(options, nullptr);
+}
+
+std::string init_template(const Experiment& chosen) {
+    return init_text({chosen.experiment.name, chosen.data.dataset}, &chosen);
 }
 
 }  // namespace causeway

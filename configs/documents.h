@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "configs/experiment.h"
+
 namespace causeway {
 
 /// docs/configuration.md, whole. A test compares: `causeway experiment fields > docs/configuration.md` renews it.
@@ -16,5 +18,7 @@ struct InitOptions {
 /// A commented experiment file that is valid as it stands: required keys with examples, the others commented out with
 /// their defaults.
 [[nodiscard]] std::string init_template(const InitOptions& options);
+/// The same with this experiment's values: those that --set gave stand there uncommented.
+[[nodiscard]] std::string init_template(const Experiment& chosen);
 
 }  // namespace causeway

@@ -34,7 +34,7 @@ std::string Place::text() const {
 std::string OptimizerOptions::text() const {
     auto words = fmt::format("{} learning_rate={}", kind, learning_rate);
     if (kind == "sgd") {
-        words += fmt::format(" momentum={} nesterov={}", momentum, nesterov);
+        words += fmt::format(" momentum={} nesterov={}", momentum, nesterov ? 1 : 0);
     } else {
         words += fmt::format(" beta1={} beta2={} epsilon={}", beta1, beta2, epsilon);
     }

@@ -56,7 +56,7 @@ struct OptimizerOptions {
     std::string kind = "sgd";  // sgd | adamw
     double learning_rate = 0.05;
     double momentum = 0;         // sgd
-    std::uint32_t nesterov = 0;  // sgd, 0 or 1
+    bool nesterov = false;       // sgd
     double beta1 = 0.9;          // adamw, the rest too
     double beta2 = 0.999;
     double epsilon = 1e-8;

@@ -19,9 +19,9 @@ namespace causeway {
 
 /// The member of an Experiment that a row stands for; its type decides how a value is spelt.
 using FieldAccess =
-    std::variant<std::string& (*)(Experiment&), std::uint32_t& (*)(Experiment&), std::uint64_t& (*)(Experiment&),
-                 double& (*)(Experiment&), Duration& (*)(Experiment&), CountOrShare& (*)(Experiment&),
-                 std::vector<std::string>& (*)(Experiment&), Shape& (*)(Experiment&)>;
+    std::variant<std::string& (*)(Experiment&), bool& (*)(Experiment&), std::uint32_t& (*)(Experiment&),
+                 std::uint64_t& (*)(Experiment&), double& (*)(Experiment&), Duration& (*)(Experiment&),
+                 CountOrShare& (*)(Experiment&), std::vector<std::string>& (*)(Experiment&), Shape& (*)(Experiment&)>;
 
 enum class NumberStyle { plain, share };  // 0.05, or "20%" of a whole
 enum class Presence { optional, required };

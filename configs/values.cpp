@@ -110,6 +110,15 @@ void read_as(const Reading& reading, std::string& target) {
     }
 }
 
+/// Files of before this type say 0 and 1; stored experiments are such files.
+void read_as(const Reading& reading, bool& target) {
+    const bool number = reading.node.kind == Kind::integer && (reading.node.integer == 0 || reading.node.integer == 1);
+    if (reading.node.kind != Kind::boolean && !number) {
+        return reading.wrong_type();
+    }
+    target = number ? reading.node.integer == 1 : reading.node.boolean;
+}
+
 /// 3.0 is refused like 3.5: a count is a whole number, and a typing slip should not be rounded.
 template <class Count>
 void read_count(const Reading& reading, Count& target) {
@@ -252,6 +261,9 @@ void read_as(const Reading& reading, Shape& target) {
 std::string print_as(const Field&, const std::string& value) {
     return toml_quoted(value);
 }
+std::string print_as(const Field&, const bool& value) {
+    return value ? "true" : "false";
+}
 std::string print_as(const Field& field, const std::uint32_t& value) {
     return value == 0 && !field.word.empty() ? toml_quoted(field.word) : std::to_string(value);
 }
@@ -300,6 +312,9 @@ std::string range_text(const Field& field) {
 // ---- what may stand there, for messages and documentation
 std::string describe_as(const Field& field, const std::string&) {
     return field.choices.empty() ? "a text" : "one of " + quoted_list(field.choices);
+}
+std::string describe_as(const Field&, const bool&) {
+    return "true or false";
 }
 std::string describe_as(const Field& field, const std::uint32_t&) {
     const auto word = field.word.empty() ? std::string() : ", or " + toml_quoted(field.word);

@@ -32,6 +32,7 @@ struct RandomValues {
             }
         }
     }
+    void set(bool& value) const { value = random.below(2) == 1; }
     void set(std::uint32_t& value) const { value = count<std::uint32_t>(); }
     void set(std::uint64_t& value) const { value = count<std::uint64_t>(); }
     void set(double& value) const {
@@ -78,7 +79,7 @@ Experiment random_experiment(RandomStream& random) {
         }
     }
     if (experiment.train.optimizer.momentum == 0) {
-        experiment.train.optimizer.nesterov = 0;
+        experiment.train.optimizer.nesterov = false;
     }
     auto& evaluation = experiment.evaluation;  // patience counts evaluations: there must be some, and often enough
     evaluation.where = evaluation.patience > 0 ? "coordinator" : evaluation.where;

@@ -28,6 +28,7 @@ struct WrongValues {
     const Field& field;
 
     std::vector<std::string> of(const std::string&) const { return {"\"\"", "\"\\u0007\"", quoted(300)}; }
+    std::vector<std::string> of(bool) const { return {"2", "-1", "\"yes\""}; }
     std::vector<std::string> of(std::uint32_t) const { return numbers(); }
     std::vector<std::string> of(std::uint64_t) const { return numbers(); }
     std::vector<std::string> of(double) const {
@@ -81,6 +82,9 @@ TEST_CASE("every field refuses values of another type and texts that are no choi
     for (const auto& field : all_fields()) {
         for (const auto* value : {"true", "1979-05-27", "{ a = 1 }", "[true]", "[[1]]"}) {
             CAPTURE(field.path, value);
+            if (describe_values(field) == "true or false" && value == std::string("true")) {
+                continue;
+            }
             CHECK_FALSE(errors_for(field, value).empty());
         }
         if (!field.choices.empty() || field.check != nullptr) {

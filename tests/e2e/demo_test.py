@@ -5,12 +5,11 @@ import subprocess
 import tempfile
 import unittest
 
-from federation import DIGITS, events, run
+from federation import DEADLINE_S, DIGITS, Child, events, run, signal
 
 
-def demo(*arguments):
-    done = run("demo", "digits-fedavg", "--data", f"digits={DIGITS}", *arguments, deadline=120)
-    return done
+def demo(*arguments, env=None):
+    return run("demo", "digits-fedavg", "--data", f"digits={DIGITS}", *arguments, deadline=120, env=env)
 
 
 class Demo(unittest.TestCase):
@@ -57,6 +56,32 @@ class Demo(unittest.TestCase):
                     self.assertIn(digest, again.stdout)
             self.assertTrue(all(len(line) <= 100 for line in done.stdout.splitlines() if not line.startswith("    ")
                                 and "/" not in line), done.stdout)
+
+    def test_it_leaves_nothing_behind_unless_asked_to_or_failed_and_then_says_where(self):
+        with tempfile.TemporaryDirectory() as folder:
+            left = lambda: os.listdir(folder)
+            short = ("--set", "experiment.rounds=1", "--clients", "2")
+            done = demo(*short, "--json", env={"TMPDIR": folder})
+            self.assertEqual((0, []), (done.returncode, left()), done.stderr)
+            self.assertIsNone(events(done.stdout)[-1]["model"])
+            kept = demo(*short, "--keep", env={"TMPDIR": folder})
+            self.assertEqual(0, kept.returncode, kept.stderr)
+            self.assertTrue(os.path.exists(re.search(r"^model +(\S+)$", kept.stdout, re.M)[1]))
+            self.assertEqual(1, len(left()))
+            failed = demo("--clients", "2", "--set", "sync.quorum=3", env={"TMPDIR": folder})
+            self.assertEqual(1, failed.returncode, failed.stdout)
+            self.assertIn(os.path.join(folder, "causeway-demo-"), failed.stdout)
+            self.assertEqual(2, len(left()))
+
+    def test_an_interrupted_demo_leaves_nothing_behind(self):
+        with tempfile.TemporaryDirectory() as folder:
+            running = Child(["demo", "digits-fedavg", "--data", f"digits={DIGITS}", "--json", "--set", "experiment.rounds=5000"],
+                            folder, "demo", env={**os.environ, "TMPDIR": folder})
+            running.event(lambda e: e.get("round") == 2)
+            running.signal(signal.SIGINT)
+            self.assertEqual(130, running.process.wait(DEADLINE_S))
+            self.assertEqual(["demo.log"], os.listdir(folder))
+            running.stop()
 
     def test_its_picture_at_a_terminal_fits_100_columns(self):
         done = demo("--set", "experiment.rounds=2")

@@ -1,4 +1,5 @@
 """Every command's help: it fits a terminal of 100 columns, and its example runs as printed."""
+import glob
 import os
 import re
 import shutil
@@ -8,12 +9,13 @@ import unittest
 
 from federation import CAUSEWAY, DEADLINE_S, DIGITS, Child, run
 
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
 # The order in which a person comes to need them; `coordinator` and `join` stay, so they are started apart.
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
          "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "doctor", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
-         "experiment cancel", "completion bash", "completion zsh"]
-DOCUMENTS = {"experiment fields", "completion bash", "completion zsh"}  # their output is no list of events
+         "experiment cancel", "completion bash", "completion zsh", "man"]
 
 
 def commands(words=()):
@@ -55,12 +57,21 @@ class Help(unittest.TestCase):
             with self.subTest(command=words):
                 self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
                 self.assertTrue(example(text).startswith("causeway " + words), text)
-                if words not in DOCUMENTS:
-                    self.assertIn("--json", text)
+                self.assertIn("--json", text)
                 self.assertNotRegex(text, r"TEXT:|UINT:")  # a parser's own words
         for group in ("", "token", "node", "experiment", "data"):
             text = run(*group.split(), "--help").stdout
             self.assertLessEqual(max(map(len, text.splitlines())), 100, text)
+
+    def test_every_event_that_a_command_prints_is_documented(self):
+        with open(os.path.join(ROOT, "docs", "json.md"), encoding="utf-8") as file:
+            documented = set(re.findall(r"`(\w+)`", "".join(re.findall(r"^\| (`.*?) \|", file.read(), re.M))))
+        printed = set()
+        for path in glob.glob(os.path.join(ROOT, "cli", "*.cpp")) + glob.glob(os.path.join(ROOT, "client", "*.cpp")):
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            printed |= set(re.findall(r'\.set\("event", "(\w+)"\)|object\("(\w+)", ', text))
+        self.assertEqual(set(), {one or other for one, other in printed} - documented)
 
     def test_the_examples_run_as_printed_in_the_order_in_which_a_person_needs_them(self):
         helps = commands()

@@ -5,18 +5,20 @@ import pty
 import re
 import struct
 import subprocess
+import tempfile
 import termios
 import unittest
 
 from federation import CAUSEWAY, DEADLINE_S, DIGITS, run
 
 
-def at_terminal(*arguments, columns=100, env=None):
+def at_terminal(*arguments, columns=100, env=None, typed="", cwd=None):
     """(exit code, all that came to a terminal of that width)."""
     near, far = pty.openpty()
     fcntl.ioctl(far, termios.TIOCSWINSZ, struct.pack("HHHH", 40, columns, 0, 0))
     process = subprocess.Popen([CAUSEWAY, *map(str, arguments)], stdin=far, stdout=far, stderr=far,
-                               env={**os.environ, **(env or {})})
+                               env={**os.environ, **(env or {})}, cwd=cwd)
+    os.write(near, typed.encode())
     os.close(far)
     seen = b""
     try:
@@ -63,6 +65,25 @@ class Terminal(unittest.TestCase):
             for frame in frames(text):
                 if not frame.startswith(("    /", "model", "logs")):  # paths are as long as they are
                     self.assertLessEqual(len(frame), columns, frame)
+
+    def test_init_asks_takes_what_is_valid_asks_again_for_what_is_not_and_writes_a_file_that_validates(self):
+        with tempfile.TemporaryDirectory() as folder:
+            typed = "heart\nheart-2026\n16xx\n16\n\n\n2\n30\n\n"
+            code, text = at_terminal("experiment", "init", "my.toml", typed=typed, cwd=folder)
+            self.assertEqual(0, code, text)
+            self.assertIn("The experiment's name [my-experiment]: ", text)
+            self.assertIn("data.shape", text)  # the slip was named before the question came again
+            path = os.path.join(folder, "my.toml")
+            self.assertEqual(0, run("experiment", "validate", path).returncode)
+            with open(path, encoding="utf-8") as file:
+                written = file.read()
+            for line in ('name = "heart"', 'dataset = "heart-2026"', "shape = [16]", 'label = "last"', "rounds = 30",
+                         'layers = ["flatten", "dense 64", "relu", "dense 2"]'):
+                self.assertIn("\n" + line + "\n", written)
+            code, text = at_terminal("experiment", "init", "other.toml", typed="x\n\x04", cwd=folder)
+            self.assertEqual(2, code, text)
+            self.assertIn("stdin ended", text)
+            self.assertFalse(os.path.exists(os.path.join(folder, "other.toml")))
 
     def test_no_colours_where_they_are_not_wanted(self):
         self.assertNotIn("\x1b[32m", self.demo(env={"NO_COLOR": "1"}))
