@@ -1,4 +1,4 @@
-// See command_tree.h. What an option takes is told by the name of its type (DIR, FILE, WORD), as arguments.cpp gives it.
+// See command_tree.h. What an option takes is told by its type's name (DIR, FILE, WORD), as arguments.cpp gives it.
 #include "cli/command_tree.h"
 
 #include <vector>
