@@ -11,6 +11,7 @@
 #include <system_error>
 #include <vector>
 
+#include "common/crash_point.h"
 #include "common/file.h"
 
 namespace causeway::node {
@@ -109,6 +110,7 @@ Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
     if (error) {
         return fail(ErrorKind::io, "io", file.string() + ": cannot rename: " + error.message());
     }
+    crash_point("cache.adopted_unflushed", path_of(digest, last_use_));
     models_[digest] = {last_use_, size};
     evict(digest, limits_);
     return {};
@@ -127,6 +129,7 @@ void ModelCache::note_use(const Digest& digest, Model& model) {
     std::error_code error;
     fs::rename(path_of(digest, model.use), path_of(digest, last_use_ + 1), error);
     if (!error) {
+        crash_point("cache.used", path_of(digest, last_use_ + 1));
         model.use = ++last_use_;
     }
 }

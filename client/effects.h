@@ -28,6 +28,11 @@ struct ModelFetched {
     Digest model;
     std::optional<Error> error;
 };
+/// Train: the cached model turned out to be damaged; it is gone, and has to be fetched again.
+struct ModelLost {
+    Lease lease;
+    Error why;
+};
 struct TrainingProgress {
     Lease lease;
     std::uint32_t step = 0;
@@ -40,7 +45,8 @@ struct Trained {
     HeldUpdate update;
     std::optional<Error> error;
 };
-using Event = std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, TrainingProgress, Trained>;
+using Event =
+    std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, ModelLost, TrainingProgress, Trained>;
 
 // ---------------------------------------------------------------- effects
 /// The coordinator has spoken about a held update: pending becomes base (counted), or is dropped.

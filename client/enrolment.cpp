@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "common/crash_point.h"
 #include "common/text.h"
 #include "wire/join.h"
 
@@ -52,6 +53,7 @@ Status enrol(const fs::path& state, const JoinToken& token, const std::function<
     TRY(make_private_folder(at.credentials));
     TRY(write_file_durably(at.addresses, as_bytes(addresses)));
     TRY(save_credentials(at.credentials, credentials));
+    crash_point("enrolment.whole", at.credentials);
     std::error_code ignored;
     fs::remove(state / "join.key", ignored);
     return {};

@@ -267,6 +267,9 @@ void Node::Parts::train(const Train& job) {
 
 void Node::Parts::on(const StartTraining& event) {
     const auto lease = event.assign.lease;
+    if (!event.start && event.start.error().code == "model_lost") {
+        return step(ModelLost{lease, event.start.error()});
+    }
     if (!event.start) {
         return step(Trained{lease, {}, event.start.error()});
     }

@@ -94,9 +94,12 @@ void NodeFiles::make_room() {
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
-            TRY_ASSIGN(auto model, cache_.read(assign.model));
+            auto model = cache_.read(assign.model);
+            if (!model) {
+                return fail(model.error().kind, "model_lost", model.error().message);
+            }
             TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment));
-            return TrainingStart{std::move(model), std::move(base)};
+            return TrainingStart{*std::move(model), std::move(base)};
         }());
     });
 }

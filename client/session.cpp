@@ -166,7 +166,7 @@ void Session::drop_older(const Assign& assign, Effects& effects) {
 
 /// The first progress is the answer to the assignment: it is being worked on.
 void Session::begin(const Assign& assign, Effects& effects) {
-    work_.emplace();
+    work_ = Work{};
     work_->assign = assign;
     effects.say.push_back(assign.experiment_name + ": " + round_text(assign.lease.round, assign.rounds));
     send(Progress{assign.lease, 0, 0, 0}, effects);
@@ -185,17 +185,28 @@ void Session::on(Instant now, const ModelFetched& event, Effects& effects) {
     }
     work_->fetching = false;
     if (event.error) {
-        auto& pause = work_->fetch_pause;
-        pause = pause == Duration::zero() ? fetch_retry_first : std::min(pause * 2, fetch_retry_longest);
-        work_->fetch_at = now + pause;
-        effects.say.push_back("could not fetch the model: " + event.error->message + "; trying again in " +
-                              format_duration(pause));
-        return;
+        return fetch_later(now, "could not fetch the model: " + event.error->message, effects);
     }
     // From here on the lease may change under the work; the trainer's answers name the one it was started with.
     work_->training = true;
     work_->trained_under = work_->assign.lease;
     effects.jobs.emplace_back(Train{work_->assign});
+}
+
+/// After a longer pause each time, for a disk that damages what it stores will do so again.
+void Session::fetch_later(Instant now, const std::string& why, Effects& effects) {
+    auto& pause = work_->fetch_pause;
+    pause = pause == Duration::zero() ? fetch_retry_first : std::min(pause * 2, fetch_retry_longest);
+    work_->fetch_at = now + pause;
+    effects.say.push_back(why + "; trying again in " + format_duration(pause));
+}
+
+/// A power cut may take bytes of a cached model, which is never flushed: no fault of the work.
+void Session::on(Instant now, const ModelLost& event, Effects& effects) {
+    if (work_ && work_->training && event.lease == work_->trained_under) {
+        work_->training = false;
+        fetch_later(now, "the cached model is damaged: " + event.why.message, effects);
+    }
 }
 
 /// Steps may come thousands a second; a person looks twice.

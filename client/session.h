@@ -78,6 +78,7 @@ private:
     void on(Instant now, const MessageReceived& event, Effects& effects);
     void on(Instant now, const Tick& event, Effects& effects);
     void on(Instant now, const ModelFetched& event, Effects& effects);
+    void on(Instant now, const ModelLost& event, Effects& effects);
     void on(Instant now, const TrainingProgress& event, Effects& effects);
     void on(Instant now, const Trained& event, Effects& effects);
 
@@ -94,6 +95,7 @@ private:
     void lose_link(Instant now, const std::string& why, Effects& effects);
     void begin(const Assign& assign, Effects& effects);
     void fetch(Effects& effects);
+    void fetch_later(Instant now, const std::string& why, Effects& effects);
     void stop_work(Effects& effects);
     void resolve(std::map<HeldKey, HeldUpdate>::iterator held, bool counted, Effects& effects);
     void drop_older(const Assign& assign, Effects& effects);

@@ -6,6 +6,8 @@
 #include <charconv>
 #include <system_error>
 
+#include "common/crash_point.h"
+
 namespace causeway::node {
 namespace {
 
@@ -256,6 +258,7 @@ Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
     out.put(update);
     put_sections(out, pending->sections);
     TRY(write_checked(base_path(experiment), std::move(out)));
+    crash_point("state.promoted", base_path(experiment));
     remove_quietly(pending_path(experiment));
     return {};
 }
@@ -294,6 +297,7 @@ Status StateFolder::forget(std::uint64_t experiment) {
     // The base first: a kill in between leaves a pending update, whose experiment the coordinator will end again.
     std::error_code error;
     fs::remove(base_path(experiment), error);
+    crash_point("state.half_forgotten", base_path(experiment));
     if (!error) {
         fs::remove(pending_path(experiment), error);
     }

@@ -12,6 +12,8 @@
 
 #include <fmt/format.h>
 
+#include "common/crash_point.h"
+
 namespace causeway {
 namespace {
 
@@ -78,6 +80,7 @@ Status write_and_flush(const fs::path& path, ByteView bytes, FileMode mode) {
         return system_failure(path, "create the file");
     }
     TRY(write_all(descriptor.get(), bytes, path));
+    crash_point("file.unflushed", path);
     if (::fsync(descriptor.get()) != 0) {
         return system_failure(path, "flush");
     }
@@ -127,9 +130,11 @@ Status write_file_durably(const fs::path& path, ByteView bytes, FileMode mode) {
 }
 
 Status rename_durably(const fs::path& from, const fs::path& to) {
+    crash_point("file.unrenamed", to);
     if (::rename(from.c_str(), to.c_str()) != 0) {
         return system_failure(from, "rename to " + to.string());
     }
+    crash_point("file.renamed", to);
     return flush_folder(folder_of(to));
 }
 

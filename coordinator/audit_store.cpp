@@ -26,7 +26,7 @@ Json audit_line(std::int64_t now_unix_s, std::string_view event, const Json& det
 
 Result<Digest> AuditStore::append(const Json& entry) {
     Digest next;
-    TRY(database_.transaction([&]() -> Status {
+    TRY(database_.transaction("audit", [&]() -> Status {
         TRY_ASSIGN(next, add(entry));
         return {};
     }));

@@ -8,6 +8,7 @@
 
 #include <sqlite3.h>
 
+#include "common/crash_point.h"
 #include "common/file.h"
 
 namespace causeway {
@@ -163,10 +164,11 @@ Database::~Database() {
     sqlite3_close(handle_);
 }
 
-Status Database::transaction(const std::function<Status()>& work) {
+Status Database::transaction(const char* kind, const std::function<Status()>& work) {
     TRY(run_script("BEGIN IMMEDIATE"));
     auto status = work();
     if (status) {
+        crash_point("store.uncommitted", kind);
         status = run_script("COMMIT");
     }
     if (!status) {
@@ -174,6 +176,7 @@ Status Database::transaction(const std::function<Status()>& work) {
         sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
         return status;
     }
+    crash_point("store.committed", kind);
     ++flushes_;
     return fold_log_when_long();
 }

@@ -33,7 +33,7 @@ tl::unexpected<Error> refuse(std::string code, std::string message) {
 }  // namespace
 
 Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix_s) {
-    return database_.transaction([&]() -> Status {
+    return database_.transaction("token", [&]() -> Status {
         TRY_ASSIGN(const auto taken, name_is_taken(token.name, now_unix_s));
         if (taken) {
             return refuse("name_taken", "the name " + token.name +
@@ -64,7 +64,7 @@ Result<bool> EnrolmentStore::name_is_taken(const std::string& name, std::int64_t
 
 Result<CertificateRecord> EnrolmentStore::enrol(const EnrolmentRequest& request, const IssueCertificate& issue) {
     Result<CertificateRecord> answer = fail(ErrorKind::io, "io", "");
-    TRY(database_.transaction([&]() -> Status {
+    TRY(database_.transaction("enrolment", [&]() -> Status {
         answer = enrol_now(request, issue);
         return answer ? Status{} : fail(answer.error());
     }));
@@ -134,11 +134,11 @@ Status EnrolmentStore::insert(const CertificateRecord& certificate) {
 }
 
 Status EnrolmentStore::add_certificate(const CertificateRecord& certificate) {
-    return database_.transaction([&] { return insert(certificate); });
+    return database_.transaction("certificate", [&] { return insert(certificate); });
 }
 
 Status EnrolmentStore::adopt(const CertificateRecord& certificate) {
-    return database_.transaction([&]() -> Status {
+    return database_.transaction("certificate", [&]() -> Status {
         TRY_ASSIGN(auto known, database_.prepare("SELECT 1 FROM certificates WHERE fingerprint = ?"));
         TRY_ASSIGN(const auto exists, known.bind(certificate.fingerprint).next());
         if (exists) {
@@ -162,10 +162,13 @@ Result<CertificateRecord> EnrolmentStore::find_certificate(const Digest& fingerp
 }
 
 Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s, const std::string& by) {
-    return database_.transaction([&]() -> Status {
+    return database_.transaction("revocation", [&]() -> Status {
         TRY_ASSIGN(auto query, database_.prepare("SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL"));
-        TRY_ASSIGN(const auto exists, query.bind(name).next());
-        if (!exists) {
+        TRY_ASSIGN(const auto certified, query.bind(name).next());
+        // A token whose text was lost (a kill before the reply) would keep its name until it expires.
+        TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL RETURNING 1"));
+        TRY_ASSIGN(const auto invited, drop.bind(name).next());
+        if (!certified && !invited) {
             return fail(ErrorKind::not_found, "unknown_node",
                         "no node of the name " + name + " can be revoked; causeway node list shows those there are");
         }

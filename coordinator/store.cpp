@@ -2,6 +2,8 @@
 // little beside the transaction's flush, and nothing has to be kept valid across migrations.
 #include "coordinator/store.h"
 
+#include <algorithm>
+#include <iterator>
 #include <system_error>
 
 #include "coordinator/audit_store.h"
@@ -15,6 +17,14 @@ Result<std::int64_t> single_integer(Database& database, const std::string& sql) 
     TRY_ASSIGN(auto query, database.prepare(sql));
     TRY(query.next());
     return query.integer(0);
+}
+
+/// A step's name for crash points: that of its weightiest persist.
+const char* kind_of_step(std::span<const Persist> persists) {
+    constexpr const char* kinds[] = {"experiment", "decision", "commit", "evaluation", "declaration"};
+    static_assert(std::variant_size_v<Persist> == std::size(kinds));
+    const auto is_commit = [](const Persist& persist) { return std::holds_alternative<SaveCommit>(persist); };
+    return std::ranges::any_of(persists, is_commit) ? "commit" : kinds[persists.front().index()];
 }
 
 bool is_terminal(std::string_view state) {
@@ -55,7 +65,7 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
     if (format == present) {
         return {};
     }
-    return database_.transaction([&]() -> Status {
+    return database_.transaction("migration", [&]() -> Status {
         for (auto n = format; n < present; ++n) {
             TRY(database_.run_script(migrations[static_cast<std::size_t>(n)]));
         }
@@ -67,7 +77,7 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
 // first died before it said a word.
 Status Store::raise_epoch() {
     TRY(database_.transaction(
-        [&] { return database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'"); }));
+        "epoch", [&] { return database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'"); }));
     TRY_ASSIGN(const auto epoch, single_integer(database_, "SELECT value FROM meta WHERE key = 'epoch'"));
     epoch_ = static_cast<std::uint64_t>(epoch);
     return {};
@@ -77,7 +87,7 @@ Status Store::execute(std::span<const Persist> persists) {
     if (persists.empty()) {
         return {};
     }
-    return database_.transaction([&]() -> Status {
+    return database_.transaction(kind_of_step(persists), [&]() -> Status {
         for (const auto& persist : persists) {
             TRY(std::visit([&](const auto& one) { return save(one); }, persist));
         }
@@ -227,7 +237,7 @@ Result<std::set<Digest>> Store::named_models(std::uint32_t keep) {
 }
 
 Status Store::pin_model(const Digest& model) {
-    return database_.transaction([&]() -> Status {
+    return database_.transaction("pin", [&]() -> Status {
         TRY_ASSIGN(auto write, database_.prepare("INSERT OR IGNORE INTO pins VALUES (?)"));
         return write.bind(model).run();
     });

@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "common/crash_point.h"
 #include "common/file.h"
 
 namespace causeway {
@@ -115,13 +116,17 @@ Status PartFile::append(ByteView bytes) {
         held_ += static_cast<std::uint64_t>(count);
         bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
+    crash_point("part.unflushed", path_);
     return {};
 }
 
 Status PartFile::finish(Durability durability) {
     if (durability == Durability::unflushed) {
-        return std::rename(path_.c_str(), destination_.c_str()) == 0 ? Status()
-                                                                     : io_error("cannot rename " + path_.string());
+        if (std::rename(path_.c_str(), destination_.c_str()) != 0) {
+            return io_error("cannot rename " + path_.string());
+        }
+        crash_point("part.renamed_unflushed", destination_);
+        return {};
     }
     if (fsync(file_.descriptor()) != 0) {
         return io_error("cannot flush " + path_.string());

@@ -190,6 +190,24 @@ TEST_CASE("a fetch that fails is tried again with growing pauses", "[session]") 
     CHECK(bench.last.wake_at == 13s);
 }
 
+TEST_CASE("a cached model that turns out damaged is fetched again, and the work is not declined", "[session]") {
+    Bench bench;
+    bench.join();
+    bench.train(assign());
+    const Error error{ErrorKind::corrupt, "model_lost", "damaged"};
+    auto stale = assign().lease;
+    ++stale.attempt;
+    bench.step(ModelLost{stale, error}, 10s);
+    CHECK(bench.last.wake_at == never);
+    bench.step(ModelLost{assign().lease, error}, 10s);
+    CHECK(find<Decline>(bench.last.send) == nullptr);
+    CHECK(bench.last.wake_at == 11s);
+    bench.step(Tick{}, 11s);
+    REQUIRE(find<FetchModel>(bench.last.jobs) != nullptr);
+    bench.step(ModelFetched{model, {}}, 11s);
+    CHECK(find<Train>(bench.last.jobs) != nullptr);
+}
+
 TEST_CASE("what cannot or may not be done is declined with the reason", "[session]") {
     Bench bench;
     bench.join();

@@ -142,6 +142,14 @@ TEST_CASE("names are unique: of live tokens and live nodes", "[unit][enrolment]"
     CHECK(second("bob", now + 100));
 }
 
+TEST_CASE("the name of a token whose text was lost is free again after a revocation", "[unit][enrolment]") {
+    Fixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    REQUIRE(f.enrolment.revoke("ann", now + 1));
+    CHECK(f.refusal(request_of("ann", key_a)) == "token_unknown");
+    CHECK(f.enrolment.add_token({sha256("another secret"), "ann", "client", now + 60}, now + 2));
+}
+
 TEST_CASE("a revoked node stays known as revoked and cannot use its token again", "[unit][enrolment]") {
     Fixture f;
     REQUIRE(f.enrolment.add_token(token_of("ann"), now));
