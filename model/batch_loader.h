@@ -27,7 +27,9 @@ public:
         return workspace.load(features_, labels_);
     }
     /// Of the last batch; empty where the loss wants numbers.
-    [[nodiscard]] std::span<const std::int64_t> labels() const { return labels_; }
+    [[nodiscard]] const std::vector<std::int64_t>& labels() const { return labels_; }
+    /// Of the last batch; empty where the loss wants classes.
+    [[nodiscard]] const std::vector<float>& targets() const { return targets_; }
 
 private:
     const Chain& chain_;

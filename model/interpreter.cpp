@@ -1,4 +1,4 @@
-// Runs what check_runnable has accepted: one batch in flight, no other cell.
+// Runs what check_runnable has accepted: one batch in flight.
 #include "model/interpreter.h"
 
 #include <algorithm>
@@ -8,15 +8,40 @@
 namespace causeway {
 
 Interpreter::Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& io, std::vector<std::uint64_t>& steps)
-    : job_(job), workspace_(workspace), io_(io), steps_(steps), loader_(job.chain, io) {
+    : job_(job),
+      workspace_(workspace),
+      io_(io),
+      steps_(steps),
+      loader_(job.chain, io),
+      value_at_(job.chain.layer_count() + 1),
+      gradient_at_(job.chain.layer_count() + 1) {
+    knows_loss_ = count_instructions(job.program, OpCode::loss) > 0;
     planned_steps_ = count_executions(
-        job.program, OpCode::load, {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
+        job.program, knows_loss_ ? OpCode::loss : OpCode::step, {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
+    workspace_.end_batch();
+    frames_.push_back({.body = &job.program.instructions});
 }
 
-Result<RunTotals> Interpreter::run() {
-    start_epoch();
-    TRY(all(job_.program.instructions));
-    return totals_;
+Result<bool> Interpreter::run() {
+    while (!frames_.empty()) {
+        Frame& frame = frames_.back();
+        if (frame.next == frame.body->size()) {
+            end_of_body();
+            continue;
+        }
+        const Instruction& instruction = (*frame.body)[frame.next];
+        if (instruction.code == OpCode::repeat) {
+            ++frame.next;
+            enter(instruction);
+            continue;
+        }
+        TRY_ASSIGN(const Outcome outcome, timed(instruction));
+        if (outcome == Outcome::waits) {
+            return false;
+        }
+        ++frame.next;
+    }
+    return true;
 }
 
 std::uint64_t Interpreter::batch_size() const {
@@ -36,95 +61,233 @@ std::uint64_t Interpreter::count_of(RepeatOver over) const {
     return std::min<std::uint64_t>(job_.microbatches, rows);  // no part is empty
 }
 
-void Interpreter::start_epoch() {
-    totals_.epoch_loss = 0;
-    totals_.epoch_examples = 0;
+std::uint64_t& Interpreter::place_of(RepeatOver over) {
+    return over == RepeatOver::epochs ? epoch_ : over == RepeatOver::batches ? batch_ : microbatch_;
 }
 
-Status Interpreter::all(const std::vector<Instruction>& instructions) {
-    for (const Instruction& instruction : instructions) {
-        TRY(instruction.code == OpCode::repeat ? repeat(instruction) : timed(instruction));
-    }
-    return {};
-}
-
-Status Interpreter::repeat(const Instruction& instruction) {
-    std::uint64_t& place = instruction.over == RepeatOver::epochs    ? epoch_
-                           : instruction.over == RepeatOver::batches ? batch_
-                                                                     : microbatch_;
-    const std::uint64_t count = count_of(instruction.over);
-    if (instruction.over == RepeatOver::microbatches) {
+void Interpreter::enter(const Instruction& repeat) {
+    const std::uint64_t count = count_of(repeat.over);
+    if (repeat.over == RepeatOver::microbatches) {
         microbatches_ = count;
     }
-    for (place = 0; place < count; ++place) {
-        if (instruction.over == RepeatOver::epochs) {
-            start_epoch();
-        }
-        TRY(all(instruction.body));
+    place_of(repeat.over) = 0;
+    if (count > 0 && !repeat.body.empty()) {
+        frames_.push_back({.body = &repeat.body, .repeat = &repeat, .count = count});
+        begin_pass(repeat.over);
     }
-    place = 0;
-    if (instruction.over == RepeatOver::microbatches) {
-        microbatches_ = 1;
-    }
-    return {};
 }
 
-Status Interpreter::timed(const Instruction& instruction) {
+void Interpreter::begin_pass(RepeatOver over) {
+    if (over == RepeatOver::epochs) {
+        totals_.epoch_loss = 0;
+        totals_.epoch_examples = 0;
+    }
+    workspace_.end_batch();
+}
+
+/// The next pass of the repeat, or what follows it.
+void Interpreter::end_of_body() {
+    Frame& frame = frames_.back();
+    if (frame.repeat == nullptr) {
+        frames_.pop_back();
+        return;
+    }
+    const RepeatOver over = frame.repeat->over;
+    if (++place_of(over) < frame.count) {
+        frame.next = 0;
+        begin_pass(over);
+        return;
+    }
+    place_of(over) = 0;
+    if (over == RepeatOver::microbatches) {
+        microbatches_ = 1;
+    }
+    frames_.pop_back();
+}
+
+/// A wait for another cell counts as the receive's time.
+Result<Interpreter::Outcome> Interpreter::timed(const Instruction& instruction) {
     if (!job_.clock) {
         return one(instruction);
     }
-    const Duration start = job_.clock();
-    TRY(one(instruction));
-    totals_.seconds[static_cast<std::size_t>(instruction.code)] += seconds(job_.clock() - start);
-    return {};
+    const Duration start = waiting_since_.value_or(job_.clock());
+    waiting_since_.reset();
+    TRY_ASSIGN(const Outcome outcome, one(instruction));
+    if (outcome == Outcome::waits) {
+        waiting_since_ = start;
+    } else {
+        totals_.seconds[static_cast<std::size_t>(instruction.code)] += seconds(job_.clock() - start);
+    }
+    return outcome;
 }
 
-Status Interpreter::one(const Instruction& instruction) {
+Result<Interpreter::Outcome> Interpreter::one(const Instruction& instruction) {
+    const auto done = [](const Status& status) -> Result<Outcome> {
+        return status ? Result<Outcome>(Outcome::done) : Result<Outcome>(fail(status.error()));
+    };
     switch (instruction.code) {
         case OpCode::load:
-            return load();
+            return done(load());
         case OpCode::forward:
-            return workspace_.forward(instruction.layers);
+            return done(forward(instruction.layers));
         case OpCode::loss:
-            return loss();
+            return done(loss());
         case OpCode::backward:
-            return workspace_.backward(instruction.layers);
+            return done(backward(instruction.layers));
+        case OpCode::send:
+            return done(send(instruction));
+        case OpCode::receive:
+            return receive(instruction);
         case OpCode::gradient_final:
-            return gradient_final(instruction.index);
+            return done(gradient_final(instruction.index));
         case OpCode::step:
-            return instruction.layers.empty() ? step_ranges(instruction.ranges) : step_layers(instruction.layers);
+            if (!knows_loss_) {
+                step_done(0);  // another cell knows the loss
+            }
+            return done(instruction.layers.empty() ? step_ranges(instruction.ranges) : step_layers(instruction.layers));
         default:
             ASSERT(!"check_runnable refuses the other instructions");
-            return {};
+            return Outcome::done;
     }
 }
 
+Status Interpreter::forward(LayerInterval layers) {
+    if (!value_at_[layers.begin]) {
+        ASSERT(!values_arrived_.empty());  // the checker has counted
+        const CellMessage message = std::move(values_arrived_.front());
+        values_arrived_.pop_front();
+        TRY(workspace_.receive_values(layers.begin, static_cast<std::int64_t>(message.rows), message.values));
+    }
+    value_at_[layers.begin] = false;
+    value_at_[layers.end] = true;
+    newest_value_ = layers.end;
+    return workspace_.forward(layers);
+}
+
+Status Interpreter::backward(LayerInterval layers) {
+    if (!gradient_at_[layers.end]) {
+        ASSERT(!gradients_arrived_.empty());
+        const CellMessage message = std::move(gradients_arrived_.front());
+        gradients_arrived_.pop_front();
+        TRY(workspace_.receive_gradients(layers.end, static_cast<std::int64_t>(message.rows), message.values));
+    }
+    gradient_at_[layers.end] = false;
+    gradient_at_[layers.begin] = layers.begin > 0;
+    newest_gradient_ = layers.begin;
+    return workspace_.backward(layers);
+}
+
+Status Interpreter::send(const Instruction& instruction) {
+    CellMessage message{.payload = instruction.payload,
+                        .epoch = epoch_,
+                        .batch = batch_,
+                        .microbatch = microbatch_,
+                        .rows = static_cast<std::uint64_t>(workspace_.rows())};
+    switch (instruction.payload) {
+        case Payload::activations:
+            value_at_[newest_value_] = false;
+            TRY(workspace_.values_at(newest_value_, message.values));
+            break;
+        case Payload::gradients:
+            gradient_at_[newest_gradient_] = false;
+            TRY(workspace_.gradients_at(newest_gradient_, message.values));
+            break;
+        case Payload::labels:
+            message.labels = loader_.labels();
+            message.values = loader_.targets();
+            break;
+        case Payload::parameters:
+            return fail(ErrorKind::unsupported, "program_unsupported",
+                        "program: this trainer does not send parameters to cells");
+    }
+    return io_.send(instruction.index, std::move(message));
+}
+
+Result<Interpreter::Outcome> Interpreter::receive(const Instruction& instruction) {
+    if (io_.stop_requested()) {
+        return fail(ErrorKind::refused, "stopped", "training was called off");
+    }
+    TRY_ASSIGN(std::optional<CellMessage> message, io_.receive(instruction.index, instruction.payload));
+    if (!message) {
+        return Outcome::waits;
+    }
+    TRY(place_arrived(*std::move(message)));
+    return Outcome::done;
+}
+
+/// A peer's word of where it is in the program must be ours: a lost or doubled batch is an error, never a guess.
+Status Interpreter::place_arrived(CellMessage message) {
+    if (message.rows != place().rows) {
+        return fail(ErrorKind::invalid, "wrong_rows",
+                    fmt::format("{} of {} rows came where {} are due", to_string(message.payload), message.rows,
+                                place().rows));
+    }
+    if (message.epoch != epoch_ || message.batch != batch_ || message.microbatch != microbatch_) {
+        return fail(ErrorKind::invalid, "wrong_batch",
+                    fmt::format("the {} of epoch {} batch {}.{} came where those of epoch {} batch {}.{} are due",
+                                to_string(message.payload), message.epoch, message.batch, message.microbatch, epoch_,
+                                batch_, microbatch_));
+    }
+    if (message.payload == Payload::activations) {
+        values_arrived_.push_back(std::move(message));
+    } else if (message.payload == Payload::gradients) {
+        gradients_arrived_.push_back(std::move(message));
+    } else {
+        TRY(place_labels(message));
+    }
+    return {};
+}
+
+Status Interpreter::place_labels(const CellMessage& message) {
+    const bool numeric = job_.chain.loss().numeric();
+    const std::uint64_t found = numeric ? message.values.size() : message.labels.size();
+    const std::uint64_t due = numeric ? message.rows * static_cast<std::uint64_t>(job_.chain.classes()) : message.rows;
+    if (found != due) {
+        return fail(ErrorKind::invalid, "wrong_rows",
+                    fmt::format("{} labels came for {} rows, {} are due", found, message.rows, due));
+    }
+    return numeric ? workspace_.receive_targets(message.values) : workspace_.receive_labels(message.labels);
+}
+
 /// The rows of the current batch, or of the current part of it.
+BatchPlace Interpreter::place() const {
+    const std::uint64_t batch_first = batch_ * batch_size();
+    const std::uint64_t rows = std::min(batch_size(), io_.examples() - batch_first);
+    const std::uint64_t begin = rows * microbatch_ / microbatches_;
+    const std::uint64_t end = rows * (microbatch_ + 1) / microbatches_;
+    return {.epoch = epoch_, .batch = batch_, .first = batch_first + begin, .rows = end - begin};
+}
+
 Status Interpreter::load() {
     if (io_.stop_requested()) {
         return fail(ErrorKind::refused, "stopped", "training was called off");
     }
-    const std::uint64_t batch_first = batch_ * batch_size();
-    batch_rows_ = std::min(batch_size(), io_.examples() - batch_first);
-    const std::uint64_t begin = batch_rows_ * microbatch_ / microbatches_;
-    const std::uint64_t end = batch_rows_ * (microbatch_ + 1) / microbatches_;
-    const BatchPlace place{.epoch = epoch_, .batch = batch_, .first = batch_first + begin, .rows = end - begin};
-    loaded_rows_ = place.rows;
-    return loader_.load(place, workspace_);
+    value_at_[0] = true;
+    newest_value_ = 0;
+    return loader_.load(place(), workspace_);
 }
 
 /// A batch's loss is the mean over the batch: each part divides by the whole batch's rows, and the parts add up.
 Status Interpreter::loss() {
-    const auto divisor = static_cast<double>(batch_rows_);
+    const std::size_t end = job_.chain.layer_count();
+    value_at_[end] = false;
+    gradient_at_[end] = true;
+    newest_gradient_ = end;
+    const auto divisor = static_cast<double>(std::min(batch_size(), io_.examples() - batch_ * batch_size()));
     TRY_ASSIGN(const BatchLoss part, workspace_.loss(Purpose::training, divisor));
+    const std::uint64_t rows = place().rows;
     batch_loss_ = microbatch_ == 0 ? part.loss : batch_loss_ + part.loss;
     totals_.epoch_loss += part.loss * divisor;
-    totals_.epoch_examples += loaded_rows_;
-    totals_.examples += loaded_rows_;
+    totals_.epoch_examples += rows;
+    totals_.examples += rows;
     if (microbatch_ + 1 == microbatches_) {
-        io_.progress(++totals_.steps, planned_steps_, batch_loss_);
+        step_done(batch_loss_);
     }
     return {};
+}
+
+void Interpreter::step_done(double loss) {
+    io_.progress(++totals_.steps, planned_steps_, loss);
 }
 
 Status Interpreter::gradient_final(std::size_t layer) {

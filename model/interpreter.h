@@ -1,6 +1,11 @@
 // The program interpreter: one instruction after another on a workspace. Internal to model/; callers use the Trainer.
+//
+// It keeps its place (a frame per repeat it is in) instead of recursing, so that a receive that finds nothing can hand
+// the thread back and be tried again later. Values that arrive have no boundary of their own: the next forward or
+// backward that finds nothing at its boundary takes the oldest of them, as the program's checker counts them.
 #pragma once
 
+#include <deque>
 #include <vector>
 
 #include "model/batch_loader.h"
@@ -24,13 +29,34 @@ public:
     /// `steps` is the optimizer's, per layer; it is advanced.
     Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& io, std::vector<std::uint64_t>& steps);
 
-    Result<RunTotals> run();
+    /// Goes on until the program's end (true) or a receive that finds nothing (false).
+    Result<bool> run();
+    [[nodiscard]] const RunTotals& totals() const { return totals_; }
 
 private:
-    Status all(const std::vector<Instruction>& instructions);
-    Status timed(const Instruction& instruction);
-    Status one(const Instruction& instruction);
-    Status repeat(const Instruction& instruction);
+    /// A list of instructions under way: the program's own, or a repeat's.
+    struct Frame {
+        const std::vector<Instruction>* body;
+        std::size_t next = 0;
+        const Instruction* repeat = nullptr;  // nullptr: the program itself
+        std::uint64_t count = 1;
+    };
+    enum class Outcome { done, waits };
+
+    void enter(const Instruction& repeat);
+    void end_of_body();
+    void begin_pass(RepeatOver over);
+    [[nodiscard]] std::uint64_t& place_of(RepeatOver over);
+    Result<Outcome> timed(const Instruction& instruction);
+    Result<Outcome> one(const Instruction& instruction);
+    Status forward(LayerInterval layers);
+    Status backward(LayerInterval layers);
+    Status send(const Instruction& instruction);
+    Result<Outcome> receive(const Instruction& instruction);
+    Status place_arrived(CellMessage message);
+    Status place_labels(const CellMessage& message);
+    [[nodiscard]] BatchPlace place() const;
+    void step_done(double loss);
     Status load();
     Status loss();
     Status gradient_final(std::size_t layer);
@@ -39,7 +65,6 @@ private:
     Status step_ranges(const RangeSet& ranges);
     [[nodiscard]] std::uint64_t batch_size() const;
     [[nodiscard]] std::uint64_t count_of(RepeatOver over) const;
-    void start_epoch();
 
     const TrainJob& job_;
     Workspace& workspace_;
@@ -47,12 +72,16 @@ private:
     std::vector<std::uint64_t>& steps_;
     RunTotals totals_;
     std::uint64_t planned_steps_ = 0;
+    bool knows_loss_ = true;  // else another cell does, and steps are counted
     std::uint64_t epoch_ = 0, batch_ = 0, microbatch_ = 0;  // where the repeats are
     std::uint64_t microbatches_ = 1;                        // of the current batch
-    std::uint64_t batch_rows_ = 0;
     double batch_loss_ = 0;
-    std::uint64_t loaded_rows_ = 0;
     BatchLoader loader_;
+    std::vector<Frame> frames_;
+    std::optional<Duration> waiting_since_;
+    std::vector<bool> value_at_, gradient_at_;  // per boundary: computed or loaded here, and not used yet
+    std::size_t newest_value_ = 0, newest_gradient_ = 0;
+    std::deque<CellMessage> values_arrived_, gradients_arrived_;
 };
 
 }  // namespace causeway

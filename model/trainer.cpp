@@ -1,4 +1,4 @@
-// Checks of a job, the workspace that is kept between calls, and evaluation.
+// The workspace that is kept between jobs, and evaluation. Jobs under way are in training_run.cpp.
 #include "model/trainer.h"
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/batch_loader.h"
-#include "model/interpreter.h"
+#include "model/training_run.h"
 #include "model/workspace.h"
 
 namespace causeway {
@@ -22,50 +22,26 @@ tl::unexpected<Error> unsupported(std::string_view what) {
                 fmt::format("program: this trainer does not run {}", what));
 }
 
-/// The sizes of a state that came from elsewhere: the workspace asserts them.
-Status check_state(const Chain& chain, const ModelState& state) {
-    for (const ArenaKind kind : {ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen}) {
-        const auto wanted = chain.table().arena_size(kind);
-        const auto found = state.arena(kind).values.size();
-        if (found != wanted) {
-            return fail(ErrorKind::invalid, "model_mismatch",
-                        fmt::format("the start model has {} {} values, the chain {}", found, to_string(kind), wanted));
+/// The first instruction that moves parameters between cells, or nullptr.
+const Instruction* moves_parameters(const std::vector<Instruction>& instructions) {
+    for (const Instruction& instruction : instructions) {
+        if (instruction.payload == Payload::parameters) {
+            return &instruction;
+        }
+        if (const Instruction* inside = moves_parameters(instruction.body)) {
+            return inside;
         }
     }
-    return {};
-}
-
-Status check_optimizer_state(const TrainJob& job, const OptimizerState& state) {
-    const bool fits = state.steps.size() == job.chain.layer_count() &&
-                      state.moments.size() == job.optimizer.kind->moments(job.optimizer) &&
-                      std::ranges::all_of(state.moments, [&](const auto& moment) {
-                          return moment.size() == job.chain.parameter_count();
-                      });
-    if (fits) {
-        return {};
-    }
-    return fail(ErrorKind::invalid, "optimizer_mismatch",
-                fmt::format("the optimizer state is not one of {} for this model", job.optimizer.kind->name));
-}
-
-Status check_job(const TrainJob& job) {
-    TRY(check_runnable(job.program, job.chain));
-    TRY(check_state(job.chain, job.start));
-    if (job.local_epochs == 0 || job.microbatches == 0) {
-        return fail(ErrorKind::invalid, "bad_job", "local epochs and microbatches must be at least 1");
-    }
-    if (job.hook != nullptr && count_instructions(job.program, OpCode::gradient_final) == 0) {
-        return fail(ErrorKind::invalid, "bad_job",
-                    "the sync rule acts on gradients, but the program has no gradient_final");
-    }
-    return {};
+    return nullptr;
 }
 
 }  // namespace
 
 Status check_runnable(const Program& program, const Chain& chain) {
-    for (const OpCode code :
-         {OpCode::send, OpCode::receive, OpCode::sync, OpCode::wait, OpCode::stash, OpCode::snapshot}) {
+    if (const Instruction* instruction = moves_parameters(program.instructions)) {
+        return unsupported("parameters as what to " + std::string(to_string(instruction->code)));
+    }
+    for (const OpCode code : {OpCode::sync, OpCode::wait, OpCode::stash, OpCode::snapshot}) {
         if (count_instructions(program, code) > 0) {
             return unsupported(to_string(code));
         }
@@ -80,7 +56,8 @@ Status check_runnable(const Program& program, const Chain& chain) {
 Trainer::Trainer(Device device) : plans_(std::make_unique<PlanCache>(std::move(device))) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
 Trainer& Trainer::operator=(Trainer&& other) noexcept {
-    workspace_ = std::move(other.workspace_);  // first: it refers to the plans
+    ASSERT(lent_ == 0 && other.lent_ == 0);
+    idle_ = std::move(other.idle_);  // first: it refers to the plans
     plans_ = std::move(other.plans_);
     return *this;
 }
@@ -90,44 +67,27 @@ const Device& Trainer::device() const {
     return plans_->device();
 }
 
-/// The workspace of the last call when it fits; else a new one, so that never two are in memory.
-Result<Workspace*> Trainer::workspace_for(const Chain& chain, std::uint64_t rows) {
+/// The workspace of the last job when it fits; else a new one, and the old one's memory goes first.
+Result<std::unique_ptr<Workspace>> Trainer::take_workspace(const Chain& chain, const Segment& segment,
+                                                           std::uint64_t rows) {
     const auto capacity = static_cast<std::int64_t>(rows);
-    const bool crowded = workspace_ && workspace_->prepared_row_counts() > max_prepared_row_counts;
-    if (workspace_ && !crowded && workspace_->capacity() >= capacity && workspace_->chain() == chain) {
-        return workspace_.get();
+    ++lent_;
+    const bool crowded = idle_ && idle_->prepared_row_counts() > max_prepared_row_counts;
+    if (idle_ && !crowded && idle_->capacity() >= capacity && idle_->chain() == chain && idle_->segment() == segment) {
+        return std::move(idle_);
     }
-    workspace_.reset();  // before its plans, and before new memory is asked for
-    plans_ = std::make_unique<PlanCache>(plans_->device());
-    TRY_ASSIGN(workspace_, Workspace::make(*plans_, chain, capacity));
-    return workspace_.get();
+    idle_.reset();
+    if (lent_ == 1) {
+        plans_ = std::make_unique<PlanCache>(plans_->device());
+    }
+    return Workspace::make(*plans_, chain, segment, capacity);
 }
 
-/// The start model goes to the device, the program runs there, the end model comes back: the job itself is not touched.
-Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
-    TRY(check_job(job));
-    OptimizerState state = job.optimizer_state.value_or(
-        OptimizerState::fresh(job.optimizer, job.chain.layer_count(), job.chain.parameter_count()));
-    TRY(check_optimizer_state(job, state));
-    const std::uint64_t examples = io.examples();
-    if (examples == 0) {
-        return TrainResult{.end = job.start, .optimizer_state = std::move(state)};
+void Trainer::give_back(std::unique_ptr<Workspace> workspace) {
+    --lent_;
+    if (workspace) {
+        idle_ = std::move(workspace);
     }
-    const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
-    TRY_ASSIGN(Workspace * workspace, workspace_for(job.chain, rows));
-    TRY(workspace->prepare_training(state.moments.size()));
-    TRY(workspace->put_model(job.start));
-    TRY(workspace->put_moments(state.moments));
-    TRY_ASSIGN(const RunTotals totals, Interpreter(job, *workspace, io, state.steps).run());
-    TRY_ASSIGN(state.moments, workspace->get_moments());
-    TRY_ASSIGN(ModelState end, workspace->get_model());
-    return TrainResult{
-        .end = std::move(end),
-        .optimizer_state = std::move(state),
-        .loss = totals.epoch_examples == 0 ? 0.0 : totals.epoch_loss / static_cast<double>(totals.epoch_examples),
-        .examples = totals.examples,
-        .steps = totals.steps,
-        .seconds = totals.seconds};
 }
 
 Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
@@ -145,20 +105,29 @@ Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> feature
 /// Each batch goes through all layers, then `work` reads what it wants of the workspace.
 Status Trainer::forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                                 const BatchWork& work) {
-    TRY(check_state(chain, state));
+    TRY(check_model_state(Segment::whole(chain), state));
     const std::uint64_t examples = io.examples();
     if (examples == 0) {
         return fail(ErrorKind::invalid, "no_examples", "there are no examples to evaluate on");
     }
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
-    TRY_ASSIGN(Workspace * workspace, workspace_for(chain, size));
-    TRY(workspace->put_model(state));
+    auto taken = take_workspace(chain, Segment::whole(chain), size);
+    const Status status = taken ? run_batches(**taken, state, io, size, work) : Status(fail(taken.error()));
+    give_back(taken ? *std::move(taken) : nullptr);
+    return status;
+}
+
+Status Trainer::run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,
+                            const BatchWork& work) {
+    const Chain& chain = workspace.chain();
+    const std::uint64_t examples = io.examples();
+    TRY(workspace.put_model(state));
     BatchLoader loader(chain, io);
     for (std::uint64_t first = 0; first < examples; first += size) {
         const BatchPlace place{.batch = first / size, .first = first, .rows = std::min(size, examples - first)};
-        TRY(loader.load(place, *workspace));
-        TRY(workspace->forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
-        TRY(work(*workspace, place, loader.labels()));
+        TRY(loader.load(place, workspace));
+        TRY(workspace.forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
+        TRY(work(workspace, place, loader.labels()));
     }
     return {};
 }

@@ -17,6 +17,7 @@
 #include "model/chain.h"
 #include "model/optimizer.h"
 #include "model/program.h"
+#include "model/segment.h"
 
 namespace causeway {
 
@@ -26,6 +27,17 @@ struct BatchPlace {
     std::uint64_t batch = 0;
     std::uint64_t first = 0;
     std::uint64_t rows = 0;
+};
+
+/// What one cell sends another: a batch's values or gradients at a boundary, or its labels.
+struct CellMessage {
+    Payload payload = Payload::activations;
+    std::uint64_t epoch = 0;       // where the sender's repeats are, so that a receiver can tell what it got
+    std::uint64_t batch = 0;
+    std::uint64_t microbatch = 0;
+    std::uint64_t rows = 0;
+    std::vector<float> values;         // f32[rows, boundary...]; of labels f32[rows, outputs] where they are numbers
+    std::vector<std::int64_t> labels;  // i64[rows] where they are classes; empty for the others
 };
 
 /// The caller's side. Called on the trainer's thread.
@@ -46,8 +58,12 @@ public:
     virtual Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets);
     /// After the loss of each batch: `step` of `steps`, the batch's mean loss.
     virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
-    /// Asked before each batch.
+    /// Asked before each batch, and before each wait.
     [[nodiscard]] virtual bool stop_requested() const { return false; }
+    /// Hands the message on, at once or when there is room: the trainer does not wait.
+    virtual Status send(std::uint32_t cell, CellMessage message);
+    /// The oldest message of that kind from the cell, or nothing yet. errors: of the link, or a message out of place
+    virtual Result<std::optional<CellMessage>> receive(std::uint32_t cell, Payload payload);
 };
 
 /// A layer's parameters and gradient, in device memory; `range` is their place in the trainable arena.
@@ -70,7 +86,8 @@ public:
 struct TrainJob {
     Program program;
     Chain chain;
-    ModelState start;
+    std::vector<LayerInterval> segment;  // the layers that this node holds; empty: all
+    ModelState start;                    // packed, of the segment
     OptimizerSpec optimizer;
     std::optional<OptimizerState> optimizer_state;  // empty: a fresh one
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
@@ -81,7 +98,7 @@ struct TrainJob {
 };
 
 struct TrainResult {
-    ModelState end;
+    ModelState end;  // packed, of the segment
     OptimizerState optimizer_state;
     double loss = 0;                              // mean over the examples of the last local epoch; 0 without examples
     std::uint64_t examples = 0;                   // seen, epochs counted
@@ -103,6 +120,34 @@ using ScoresSink =
     std::function<Status(const BatchPlace& place, std::span<const float> scores, std::span<const std::int64_t> labels)>;
 
 class Workspace;
+class Trainer;
+
+/// A job under way. It runs as far as it can and says when it waits for another cell, so one trainer thread serves
+/// many jobs in turn (a host's groups) and a simulation runs all cells of a mesh in one thread.
+///
+/// threads  bound to its trainer's; the trainer and `io` outlive it
+class TrainingRun {
+    struct Parts;
+
+public:
+    enum class State { waiting, finished };
+
+    explicit TrainingRun(std::unique_ptr<Parts> parts);
+    TrainingRun(TrainingRun&&) noexcept;
+    TrainingRun& operator=(TrainingRun&&) noexcept;
+    ~TrainingRun();
+
+    /// Until the program ends or a receive finds nothing. Calling it again goes on there.
+    ///
+    /// errors   as Trainer::train; the run is over then
+    Result<State> advance();
+    /// Once, after advance() has said finished.
+    Result<TrainResult> result();
+
+private:
+    friend class Trainer;
+    std::unique_ptr<Parts> parts_;
+};
 
 /// threads  thread-bound: the one trainer thread of a process
 class Trainer {
@@ -114,10 +159,16 @@ public:
 
     [[nodiscard]] const Device& device() const;
 
-    /// Runs the program once. Without examples the end is the start.
+    /// Begins a job; nothing of its program has run yet.
+    ///
+    /// errors   as train
+    Result<TrainingRun> begin(TrainJob job, TrainerIo& io);
+    /// Runs the program once, all of it: for programs that wait for no other cell. Without examples the end is the
+    /// start.
     ///
     /// errors   invalid: the program does not fit the chain, a state does not, a label is out of range, no epochs;
     ///          unsupported `program_unsupported`: an instruction that this trainer does not run, named;
+    ///          invalid `program_waits`: train met a receive whose message was not there;
     ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
     /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
     Result<TrainResult> train(const TrainJob& job, TrainerIo& io);
@@ -136,15 +187,21 @@ private:
     using BatchWork =
         std::function<Status(Workspace& workspace, const BatchPlace& place, std::span<const std::int64_t> labels)>;
 
-    Result<Workspace*> workspace_for(const Chain& chain, std::uint64_t rows);
+    friend class TrainingRun;
+
+    Result<std::unique_ptr<Workspace>> take_workspace(const Chain& chain, const Segment& segment, std::uint64_t rows);
+    void give_back(std::unique_ptr<Workspace> workspace);
     Status forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                            const BatchWork& work);
+    static Status run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,
+                              const BatchWork& work);
 
     std::unique_ptr<PlanCache> plans_;
-    std::unique_ptr<Workspace> workspace_;  // of the chain that was used last
+    std::unique_ptr<Workspace> idle_;  // of the job that ended last
+    std::size_t lent_ = 0;             // to runs and evaluations under way
 };
 
-/// Whether `train` would run this program: what a node checks before it accepts an assignment.
+/// Whether a trainer would run this program: what a node checks before it accepts an assignment.
 ///
 /// errors   as train's invalid and unsupported
 Status check_runnable(const Program& program, const Chain& chain);

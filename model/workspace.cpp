@@ -16,17 +16,24 @@ constexpr std::uint64_t aligned(std::uint64_t elements) {
 
 }  // namespace
 
-Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, std::int64_t capacity)
-    : plans_(plans), chain_(chain), capacity_(capacity), storage_{0}, has_gradient_(chain.layer_count()) {
+Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment segment, std::int64_t capacity)
+    : plans_(plans),
+      chain_(chain),
+      segment_(std::move(segment)),
+      capacity_(capacity),
+      storage_{0},
+      has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         storage_.push_back(storage_.back() + (chain_.layer(layer).is_view() ? 0 : 1));
-        layer_ranges_.push_back(chain_.arena_range(ArenaKind::trainable, layer, layer + 1));
+        layer_ranges_.push_back(segment_.holds(layer) ? chain_.arena_range(ArenaKind::trainable, layer, layer + 1)
+                                                      : Range{});
     }
 }
 
-Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain& chain, std::int64_t capacity) {
+Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain& chain, const Segment& segment,
+                                                   std::int64_t capacity) {
     ASSERT(capacity > 0);
-    auto made = std::make_unique<Workspace>(Unfinished{}, plans, chain, capacity);
+    auto made = std::make_unique<Workspace>(Unfinished{}, plans, chain, segment, capacity);
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
@@ -42,10 +49,11 @@ std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
 }
 
 Status Workspace::allocate_values() {
+    values_.resize(storage_.back() + 1);
     for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
-        if (storage_[boundary] == values_.size()) {
-            TRY_ASSIGN(auto memory, DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
-            values_.push_back(std::move(memory));
+        DeviceArray& memory = values_[storage_[boundary]];
+        if (memory.count() == 0 && segment_.touches(boundary)) {
+            TRY_ASSIGN(memory, DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
         }
     }
     return allocate_loss();
@@ -68,7 +76,7 @@ Status Workspace::allocate_loss() {
 
 Status Workspace::allocate_arenas() {
     for (const ArenaKind kind : {ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen}) {
-        TRY_ASSIGN(auto memory, DeviceArray::make(device(), chain_.table().arena_size(kind), CW_F32));
+        TRY_ASSIGN(auto memory, DeviceArray::make(device(), segment_.arena_size(kind), CW_F32));
         arenas_.push_back(std::move(memory));
     }
     bind_tensors();
@@ -80,7 +88,10 @@ void Workspace::bind_tensors() {
     layer_parameters_.assign(chain_.layer_count(), {});
     layer_gradients_.assign(chain_.layer_count(), {});
     for (const TensorInfo& tensor : chain_.table().tensors) {
-        const Range range = tensor.range();
+        if (!segment_.holds(tensor.layer)) {
+            continue;
+        }
+        const Range range = segment_.local(tensor.arena, tensor.range());
         layer_parameters_[tensor.layer].push_back(arena(tensor.arena).part(range.begin, range.size()));
         if (training_ && tensor.arena == ArenaKind::trainable) {
             layer_gradients_[tensor.layer].push_back(gradient_.part(range.begin, range.size()));
@@ -89,11 +100,11 @@ void Workspace::bind_tensors() {
 }
 
 Status Workspace::prepare_training(std::size_t moments) {
-    const std::uint64_t parameters = chain_.parameter_count();
+    const std::uint64_t parameters = segment_.arena_size(ArenaKind::trainable);
     if (!training_) {
         std::uint64_t most = 0;  // either of the two gradient buffers may have to hold any boundary
         for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
-            most = std::max(most, capacity_elements(chain_.boundary(boundary)));
+            most = segment_.touches(boundary) ? std::max(most, capacity_elements(chain_.boundary(boundary))) : most;
         }
         TRY_ASSIGN(gradient_, DeviceArray::make(device(), parameters, CW_F32));
         turns_.resize(2);
@@ -125,8 +136,9 @@ Status Workspace::put_model(const ModelState& state) {
 }
 
 Result<ModelState> Workspace::get_model() const {
-    ModelState state = ModelState::zeros(chain_.table());
+    ModelState state;
     for (Arena* arena : {&state.trainable, &state.buffers, &state.frozen}) {
+        arena->values.resize(segment_.arena_size(arena->kind));
         TRY(this->arena(arena->kind).download(device(), std::span<float>(arena->values)));
     }
     state.trainable.version = version_ + 1;
@@ -166,8 +178,9 @@ std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Bounda
 void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
     for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
         const Boundary& shape = chain_.boundary(boundary);
-        made.values.push_back(operands(values_[storage_[boundary]], shape, rows));
-        made.gradients.push_back(training_ && chain_.gradient_needed(boundary)
+        const bool here = segment_.touches(boundary);
+        made.values.push_back(here ? operands(values_[storage_[boundary]], shape, rows) : std::vector<Operand>{});
+        made.gradients.push_back(here && training_ && chain_.gradient_needed(boundary)
                                      ? operands(turns_[storage_[boundary] % 2], shape, rows)
                                      : std::vector<Operand>{});
     }
@@ -176,12 +189,19 @@ void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
 Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
     ForRows made;
     set_operands(made, rows);
+    made.layers.resize(chain_.layer_count());
+    made.scratch.resize(chain_.layer_count());
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
+        if (!segment_.holds(layer)) {
+            continue;
+        }
         TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans_, chain_.boundary(layer), rows,
                                                           training_ ? Purpose::training : Purpose::inference));
-        TRY_ASSIGN(auto scratch, DeviceArray::make(device(), plan->scratch_bytes(), CW_U8));
-        made.layers.push_back(std::move(plan));
-        made.scratch.push_back(std::move(scratch));
+        TRY_ASSIGN(made.scratch[layer], DeviceArray::make(device(), plan->scratch_bytes(), CW_U8));
+        made.layers[layer] = std::move(plan);
+    }
+    if (!segment_.holds(chain_.layer_count() - 1)) {
+        return made;
     }
     const LossPlan::Shape shape{rows, chain_.classes()};
     TRY_ASSIGN(made.evaluation, LossPlan::prepare(plans_, chain_.loss(), shape, ops::Gradient::absent));
@@ -204,22 +224,32 @@ Status Workspace::use_rows(std::int64_t rows) {
 }
 
 /// The labels are checked here, once, because a kernel could only answer a wrong one with a loss of NaN.
-Status Workspace::load(std::span<const float> features, std::span<const std::int64_t> labels) {
+Status Workspace::check_labels(std::span<const std::int64_t> labels) const {
     const auto wrong =
         std::ranges::find_if(labels, [&](std::int64_t label) { return label < 0 || label >= chain_.classes(); });
     if (wrong != labels.end()) {
         return fail(ErrorKind::invalid, "label_out_of_range",
                     fmt::format("the model has {} classes, but an example has the label {}", chain_.classes(), *wrong));
     }
+    return {};
+}
+
+Status Workspace::check_targets(std::span<const float> targets) const {
+    const auto wrong = std::ranges::find_if(targets, [](float target) { return !std::isfinite(target); });
+    if (wrong != targets.end()) {
+        return fail(ErrorKind::invalid, "label_out_of_range", fmt::format("an example has the target {}", *wrong));
+    }
+    return {};
+}
+
+Status Workspace::load(std::span<const float> features, std::span<const std::int64_t> labels) {
+    TRY(check_labels(labels));
     TRY(put_features(features, static_cast<std::int64_t>(labels.size())));
     return targets_.upload(device(), labels);
 }
 
 Status Workspace::load_targets(std::span<const float> features, std::span<const float> targets) {
-    const auto wrong = std::ranges::find_if(targets, [](float target) { return !std::isfinite(target); });
-    if (wrong != targets.end()) {
-        return fail(ErrorKind::invalid, "label_out_of_range", fmt::format("an example has the target {}", *wrong));
-    }
+    TRY(check_targets(targets));
     TRY(put_features(features, static_cast<std::int64_t>(targets.size()) / chain_.classes()));
     return targets_.upload(device(), targets);
 }
@@ -228,6 +258,80 @@ Status Workspace::put_features(std::span<const float> features, std::int64_t row
     TRY(use_rows(rows));
     ASSERT(static_cast<std::int64_t>(features.size()) == batch_elements(chain_.boundary(0), rows_));
     return values_[0].upload(device(), features);
+}
+
+/// What comes from another cell is a peer's: its size is not believed.
+Status Workspace::begin_or_match(std::int64_t rows) {
+    if (rows <= 0 || rows > capacity_ || (rows_ != 0 && rows != rows_)) {
+        return fail(ErrorKind::invalid, "wrong_rows",
+                    fmt::format("{} rows came for a batch of {}", rows, rows_ != 0 ? rows_ : capacity_));
+    }
+    return rows_ == 0 ? use_rows(rows) : Status{};
+}
+
+Status Workspace::put_operands(const std::vector<Operand>& operands, std::span<const float> values) const {
+    std::uint64_t wanted = 0;
+    for (const Operand& operand : operands) {
+        wanted += operand.count;
+    }
+    if (values.size() != wanted) {
+        return fail(ErrorKind::invalid, "wrong_shape",
+                    fmt::format("{} values came for {} rows where the model has {}", values.size(), rows_, wanted));
+    }
+    for (const Operand& operand : operands) {
+        TRY(device().copy(const_cast<void*>(operand.data), values.data(), operand.count * sizeof(float),
+                          CW_TO_DEVICE));
+        values = values.subspan(operand.count);
+    }
+    return {};
+}
+
+Status Workspace::get_operands(const std::vector<Operand>& operands, std::vector<float>& into) const {
+    std::size_t count = 0;
+    for (const Operand& operand : operands) {
+        count += operand.count;
+    }
+    into.resize(count);
+    std::span<float> rest(into);
+    for (const Operand& operand : operands) {
+        TRY(device().copy(rest.data(), operand.data, operand.count * sizeof(float), CW_FROM_DEVICE));
+        rest = rest.subspan(operand.count);
+    }
+    return {};
+}
+
+Status Workspace::receive_values(std::size_t boundary, std::int64_t rows, std::span<const float> values) {
+    ASSERT(segment_.touches(boundary));
+    TRY(begin_or_match(rows));
+    return put_operands(now_->values[boundary], values);
+}
+
+Status Workspace::receive_gradients(std::size_t boundary, std::int64_t rows, std::span<const float> gradients) {
+    ASSERT(segment_.touches(boundary));
+    TRY(begin_or_match(rows));
+    return put_operands(now_->gradients[boundary], gradients);
+}
+
+Status Workspace::receive_labels(std::span<const std::int64_t> labels) {
+    TRY(check_labels(labels));
+    TRY(begin_or_match(static_cast<std::int64_t>(labels.size())));
+    return targets_.upload(device(), labels);
+}
+
+Status Workspace::receive_targets(std::span<const float> targets) {
+    TRY(check_targets(targets));
+    TRY(begin_or_match(static_cast<std::int64_t>(targets.size()) / chain_.classes()));
+    return targets_.upload(device(), targets);
+}
+
+Status Workspace::values_at(std::size_t boundary, std::vector<float>& into) const {
+    ASSERT(now_ != nullptr && segment_.touches(boundary));
+    return get_operands(now_->values[boundary], into);
+}
+
+Status Workspace::gradients_at(std::size_t boundary, std::vector<float>& into) const {
+    ASSERT(now_ != nullptr && segment_.touches(boundary));
+    return get_operands(now_->gradients[boundary], into);
 }
 
 LayerForward Workspace::forward_call(std::size_t layer) const {
@@ -291,7 +395,8 @@ Status Workspace::step(const OptimizerSpec& spec, Range range, std::uint64_t ste
     std::array<Operand, 4> moments{parameters({}), parameters({}), parameters({}), parameters({})};
     ASSERT(moments_.size() <= moments.size());
     for (std::size_t i = 0; i < moments_.size(); ++i) {
-        moments[i] = moments_[i].part(range.begin, range.size());
+        const Range local = segment_.local(ArenaKind::trainable, range);
+        moments[i] = moments_[i].part(local.begin, local.size());
     }
     return spec.kind->step(spec, plans_,
                            {.parameters = parameters(range),

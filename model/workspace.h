@@ -15,6 +15,7 @@
 #include "model/device_array.h"
 #include "model/optimizer.h"
 #include "model/program.h"
+#include "model/segment.h"
 
 namespace causeway {
 
@@ -28,18 +29,21 @@ class Workspace {
     struct Unfinished {};  // only make() constructs
 
 public:
-    Workspace(Unfinished, PlanCache& plans, const Chain& chain, std::int64_t capacity);
-    /// Room for `capacity` rows. Forward only, until prepare_training.
+    Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment segment, std::int64_t capacity);
+    /// Room for `capacity` rows of the layers that `segment` holds. Forward only, until prepare_training.
     ///
     /// errors   overloaded: the device has no memory for it
-    static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, std::int64_t capacity);
+    static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, const Segment& segment,
+                                                   std::int64_t capacity);
 
     [[nodiscard]] const Chain& chain() const { return chain_; }
+    [[nodiscard]] const Segment& segment() const { return segment_; }
     [[nodiscard]] std::int64_t capacity() const { return capacity_; }
     [[nodiscard]] std::size_t prepared_row_counts() const { return by_rows_.size(); }
 
     /// Makes gradient and moment mirrors.
     Status prepare_training(std::size_t moments);
+    /// The packed arenas of the segment.
     Status put_model(const ModelState& state);
     Result<ModelState> get_model() const;
     Status put_moments(const std::vector<std::vector<float>>& moments);
@@ -52,6 +56,22 @@ public:
     Status load(std::span<const float> features, std::span<const std::int64_t> labels);
     /// The same for a loss that wants numbers. shapes   targets f32[rows, outputs]
     Status load_targets(std::span<const float> features, std::span<const float> targets);
+    /// Values that came from another cell begin a batch of `rows`, or go on with it.
+    ///
+    /// shapes   values f32[rows, boundary...]; a boundary that the segment touches
+    /// errors   invalid `wrong_rows`: more than the capacity, or other than the values that are there already;
+    ///          `wrong_shape`: another number of values
+    Status receive_values(std::size_t boundary, std::int64_t rows, std::span<const float> values);
+    Status receive_gradients(std::size_t boundary, std::int64_t rows, std::span<const float> gradients);
+    /// errors   invalid `label_out_of_range`, `wrong_rows`
+    Status receive_labels(std::span<const std::int64_t> labels);
+    Status receive_targets(std::span<const float> targets);
+    /// Copies of what is at a boundary, for another cell. shapes   f32[rows, boundary...]
+    Status values_at(std::size_t boundary, std::vector<float>& into) const;
+    Status gradients_at(std::size_t boundary, std::vector<float>& into) const;
+    [[nodiscard]] std::int64_t rows() const { return rows_; }
+    /// The next values begin a batch of their own.
+    void end_batch() { rows_ = 0; }
     Status forward(LayerInterval layers);
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
@@ -69,10 +89,14 @@ public:
     }
 
     [[nodiscard]] Operand parameters(Range range) const {
-        return arena(ArenaKind::trainable).part(range.begin, range.size());
+        const Range local = segment_.local(ArenaKind::trainable, range);
+        return arena(ArenaKind::trainable).part(local.begin, local.size());
     }
-    [[nodiscard]] Operand gradient(Range range) const { return gradient_.part(range.begin, range.size()); }
-    /// The trainable elements of a layer.
+    [[nodiscard]] Operand gradient(Range range) const {
+        const Range local = segment_.local(ArenaKind::trainable, range);
+        return gradient_.part(local.begin, local.size());
+    }
+    /// The trainable elements of a layer, in places of the whole chain; empty for a layer that is not held.
     [[nodiscard]] Range layer_range(std::size_t layer) const { return layer_ranges_[layer]; }
     [[nodiscard]] PlanCache& plans() { return plans_; }
 
@@ -92,6 +116,11 @@ private:
     Result<ForRows> prepare_rows(std::int64_t rows);
     void set_operands(ForRows& made, std::int64_t rows) const;
     Status use_rows(std::int64_t rows);
+    Status begin_or_match(std::int64_t rows);
+    Status check_labels(std::span<const std::int64_t> labels) const;
+    Status check_targets(std::span<const float> targets) const;
+    Status put_operands(const std::vector<Operand>& operands, std::span<const float> values) const;
+    Status get_operands(const std::vector<Operand>& operands, std::vector<float>& into) const;
     [[nodiscard]] std::vector<Operand> operands(const DeviceArray& memory, const Boundary& boundary,
                                                 std::int64_t rows) const;
     [[nodiscard]] std::uint64_t capacity_elements(const Boundary& boundary) const;
@@ -104,6 +133,7 @@ private:
 
     PlanCache& plans_;
     Chain chain_;
+    Segment segment_;
     std::int64_t capacity_;
     bool training_ = false;
     std::vector<std::size_t> storage_;  // per boundary: which of `values_` holds it
