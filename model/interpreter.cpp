@@ -16,8 +16,9 @@ Interpreter::Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& i
       value_at_(job.chain.layer_count() + 1),
       gradient_at_(job.chain.layer_count() + 1) {
     knows_loss_ = count_instructions(job.program, OpCode::loss) > 0;
-    planned_steps_ = count_executions(
-        job.program, knows_loss_ ? OpCode::loss : OpCode::step, {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
+    planned_steps_ =
+        count_executions(job.program, knows_loss_ ? OpCode::loss : OpCode::step,
+                         {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
     workspace_.end_batch();
     frames_.push_back({.body = &job.program.instructions});
 }
@@ -218,9 +219,9 @@ Result<Interpreter::Outcome> Interpreter::receive(const Instruction& instruction
 /// A peer's word of where it is in the program must be ours: a lost or doubled batch is an error, never a guess.
 Status Interpreter::place_arrived(CellMessage message) {
     if (message.rows != place().rows) {
-        return fail(ErrorKind::invalid, "wrong_rows",
-                    fmt::format("{} of {} rows came where {} are due", to_string(message.payload), message.rows,
-                                place().rows));
+        return fail(
+            ErrorKind::invalid, "wrong_rows",
+            fmt::format("{} of {} rows came where {} are due", to_string(message.payload), message.rows, place().rows));
     }
     if (message.epoch != epoch_ || message.batch != batch_ || message.microbatch != microbatch_) {
         return fail(ErrorKind::invalid, "wrong_batch",

@@ -72,7 +72,7 @@ private:
     std::vector<std::uint64_t>& steps_;
     RunTotals totals_;
     std::uint64_t planned_steps_ = 0;
-    bool knows_loss_ = true;  // else another cell does, and steps are counted
+    bool knows_loss_ = true;                                // else another cell does, and steps are counted
     std::uint64_t epoch_ = 0, batch_ = 0, microbatch_ = 0;  // where the repeats are
     std::uint64_t microbatches_ = 1;                        // of the current batch
     double batch_loss_ = 0;

@@ -23,9 +23,10 @@ Status check_intervals(const Chain& chain, const std::vector<LayerInterval>& lay
     for (std::size_t i = 0; i < layers.size(); ++i) {
         const bool apart = i == 0 || layers[i - 1].end < layers[i].begin;
         if (layers[i].begin >= layers[i].end || layers[i].end > chain.layer_count() || !apart) {
-            return bad_segment(fmt::format("{} in a model of {} layers: ascending intervals with a gap between them "
-                                           "are needed",
-                                           to_text(layers), chain.layer_count()));
+            return bad_segment(
+                fmt::format("{} in a model of {} layers: ascending intervals with a gap between them "
+                            "are needed",
+                            to_text(layers), chain.layer_count()));
         }
     }
     return {};

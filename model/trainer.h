@@ -32,7 +32,7 @@ struct BatchPlace {
 /// What one cell sends another: a batch's values or gradients at a boundary, or its labels.
 struct CellMessage {
     Payload payload = Payload::activations;
-    std::uint64_t epoch = 0;       // where the sender's repeats are, so that a receiver can tell what it got
+    std::uint64_t epoch = 0;  // where the sender's repeats are, so that a receiver can tell what it got
     std::uint64_t batch = 0;
     std::uint64_t microbatch = 0;
     std::uint64_t rows = 0;

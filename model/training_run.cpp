@@ -16,10 +16,10 @@ namespace {
 
 Status check_optimizer_state(const TrainJob& job, const Segment& segment, const OptimizerState& state) {
     const auto parameters = segment.arena_size(ArenaKind::trainable);
-    const bool fits = state.steps.size() == job.chain.layer_count() &&
-                      state.moments.size() == job.optimizer.kind->moments(job.optimizer) &&
-                      std::ranges::all_of(state.moments,
-                                          [&](const auto& moment) { return moment.size() == parameters; });
+    const bool fits =
+        state.steps.size() == job.chain.layer_count() &&
+        state.moments.size() == job.optimizer.kind->moments(job.optimizer) &&
+        std::ranges::all_of(state.moments, [&](const auto& moment) { return moment.size() == parameters; });
     if (fits) {
         return {};
     }
@@ -35,8 +35,7 @@ Status check_held(const std::vector<Instruction>& instructions, const Segment& s
             if (!segment.holds(layer)) {
                 return fail(ErrorKind::invalid, "bad_segment",
                             fmt::format("program: {} [{}, {}) on a node that holds {}", to_string(instruction.code),
-                                        instruction.layers.begin, instruction.layers.end,
-                                        to_text(segment.layers())));
+                                        instruction.layers.begin, instruction.layers.end, to_text(segment.layers())));
             }
         }
     }
@@ -49,8 +48,8 @@ Status check_job(const TrainJob& job, const Segment& segment) {
     TRY(check_model_state(segment, job.start));
     const bool whole = segment == Segment::whole(job.chain);
     const bool needs_input = count_instructions(job.program, OpCode::load) > 0 && !segment.holds(0);
-    const bool needs_end = count_instructions(job.program, OpCode::loss) > 0 &&
-                           !segment.holds(job.chain.layer_count() - 1);
+    const bool needs_end =
+        count_instructions(job.program, OpCode::loss) > 0 && !segment.holds(job.chain.layer_count() - 1);
     if (!whole && (needs_input || needs_end)) {
         return fail(ErrorKind::invalid, "bad_segment",
                     fmt::format("program: it {} on a node that holds {}",
@@ -92,7 +91,7 @@ struct TrainingRun::Parts {
     Trainer& trainer;
     TrainJob job;
     OptimizerState state;
-    std::unique_ptr<Workspace> workspace;      // empty: there are no examples, the end is the start
+    std::unique_ptr<Workspace> workspace;    // empty: there are no examples, the end is the start
     std::optional<Interpreter> interpreter;  // refers to all of the above
 
     Parts(Trainer& owner, TrainJob work) : trainer(owner), job(std::move(work)) {}

@@ -279,8 +279,7 @@ Status Workspace::put_operands(const std::vector<Operand>& operands, std::span<c
                     fmt::format("{} values came for {} rows where the model has {}", values.size(), rows_, wanted));
     }
     for (const Operand& operand : operands) {
-        TRY(device().copy(const_cast<void*>(operand.data), values.data(), operand.count * sizeof(float),
-                          CW_TO_DEVICE));
+        TRY(device().copy(const_cast<void*>(operand.data), values.data(), operand.count * sizeof(float), CW_TO_DEVICE));
         values = values.subspan(operand.count);
     }
     return {};

@@ -86,11 +86,13 @@ std::string at(std::uint32_t cut, const std::string& text, std::uint32_t second 
 std::vector<CellWork> client_and_host(const Chain& chain, std::uint32_t cut) {
     const auto end = static_cast<std::uint32_t>(chain.layer_count());
     return {{{{0, cut}},
-             at(cut, "load send labels to 1 forward [0, CUT) send activations to 1 recv gradients from 1 "
-                     "backward [0, CUT) step [0, CUT)")},
+             at(cut,
+                "load send labels to 1 forward [0, CUT) send activations to 1 recv gradients from 1 "
+                "backward [0, CUT) step [0, CUT)")},
             {{{cut, end}},
-             at(cut, "recv labels from 0 recv activations from 0 forward [CUT, SECOND) loss backward [CUT, SECOND) "
-                     "send gradients to 0 step [CUT, SECOND)",
+             at(cut,
+                "recv labels from 0 recv activations from 0 forward [CUT, SECOND) loss backward [CUT, SECOND) "
+                "send gradients to 0 step [CUT, SECOND)",
                 end)}};
 }
 
@@ -157,7 +159,7 @@ TEST_CASE("what a peer sends out of place or out of shape ends the run with its 
     const MemoryIo io = clusters(20, 12, 4, 8);
     const TrainJob job = small_job(chain, "sgd learning_rate=0.05");
     const CellWork host = client_and_host(chain, 3)[1];
-    const auto answer = [&](const std::function<void(CellMessage& labels, CellMessage& values)>& spoil) {
+    const auto answer = [&](const std::function<void(CellMessage & labels, CellMessage & values)>& spoil) {
         Trainer trainer = open_trainer("reference");
         Lines lines;
         CellMessage labels{.payload = Payload::labels, .rows = 8, .labels = std::vector<std::int64_t>(8, 1)};
