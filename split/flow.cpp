@@ -1,6 +1,7 @@
 // The flows that exist, one line each.
 #include "split/flow.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -8,7 +9,7 @@
 #include "common/text.h"
 
 // One line per flow; X is applied to the name of its file.
-#define CAUSEWAY_FLOWS(X) X(local_epochs)
+#define CAUSEWAY_FLOWS(X) X(local_epochs) X(split) X(u_shaped)
 
 namespace causeway {
 
@@ -42,6 +43,55 @@ Result<Program> compile_flow(std::string_view name, const FlowInput& input) {
     TRY_ASSIGN(Program program, flow->compile(input));
     TRY(check_program(program, input.chain));
     return program;
+}
+
+Result<LayerInterval> stage_of(const Chain& chain, const std::vector<std::uint32_t>& cuts, std::uint32_t stage) {
+    const auto layers = static_cast<std::uint32_t>(chain.layer_count());
+    if (stage > cuts.size()) {
+        return fail(ErrorKind::invalid, "bad_cut", fmt::format("there is no stage {} of {}", stage, cuts.size() + 1));
+    }
+    for (std::size_t i = 0; i < cuts.size(); ++i) {
+        if (cuts[i] <= (i == 0 ? 0 : cuts[i - 1]) || cuts[i] >= layers) {
+            return fail(
+                ErrorKind::invalid, "bad_cut",
+                fmt::format("a cut at layer {} of {}: cuts ascend, and every stage has a layer", cuts[i], layers));
+        }
+    }
+    if (!cuts.empty() && !chain.gradient_needed(cuts.front())) {
+        return fail(ErrorKind::invalid, "bad_cut",
+                    fmt::format("the layers before the cut at {} have no parameters: the raw inputs would leave the "
+                                "client; cut after a layer that learns",
+                                cuts.front()));
+    }
+    return LayerInterval{stage == 0 ? 0 : cuts[stage - 1], stage == cuts.size() ? layers : cuts[stage]};
+}
+
+namespace {
+
+void collect(const std::vector<Instruction>& instructions, std::vector<bool>& touched) {
+    for (const Instruction& instruction : instructions) {
+        collect(instruction.body, touched);
+        const auto [begin, end] = instruction.layers;
+        touched.resize(std::max<std::size_t>(touched.size(), end));
+        std::fill(touched.begin() + begin, touched.begin() + end, true);
+    }
+}
+
+}  // namespace
+
+std::vector<LayerInterval> layers_of(const Program& program) {
+    std::vector<bool> touched;
+    collect(program.instructions, touched);
+    std::vector<LayerInterval> layers;
+    for (std::uint32_t layer = 0; layer < touched.size(); ++layer) {
+        if (touched[layer] && (layer == 0 || !touched[layer - 1])) {
+            layers.push_back({layer, layer});
+        }
+        if (touched[layer]) {
+            layers.back().end = layer + 1;
+        }
+    }
+    return layers;
 }
 
 }  // namespace causeway

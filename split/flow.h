@@ -25,6 +25,7 @@ struct FlowInput {
     const Chain& chain;
     Cell cell;
     std::uint32_t stages = 1;
+    std::vector<std::uint32_t> cuts{};  // ascending; stage s is [cuts[s - 1], cuts[s]): stages - 1 of them
     GradientRule gradient_rule = GradientRule::absent;
 };
 
@@ -45,6 +46,15 @@ Result<const Flow*> find_flow(std::string_view name);
 ///
 /// errors   as find_flow and Flow::compile
 Result<Program> compile_flow(std::string_view name, const FlowInput& input);
+
+/// Stage `stage` of a chain that is cut at `cuts`.
+///
+/// errors   invalid `bad_cut`: cuts that do not ascend inside the chain, a stage without a layer, or nothing to learn
+///          before the first cut: what would cross it is the raw input
+Result<LayerInterval> stage_of(const Chain& chain, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
+
+/// The layers that a program works on: what a node must hold to run it.
+std::vector<LayerInterval> layers_of(const Program& program);
 
 /// The cell of a mesh without cuts: the whole chain.
 inline Cell whole_chain(const Chain& chain) {

@@ -52,6 +52,49 @@ TEST_CASE("a flow that cannot serve the mesh, or does not exist, says so", "[uni
     REQUIRE_THAT(unknown.error().message, Catch::Contains("\"local-epochs\""));
 }
 
+TEST_CASE("split gives the client what is before the cut, the host what is after it", "[unit][flow]") {
+    const Chain chain = some_chain();
+    const auto compiled = [&](std::uint32_t stage) {
+        return compile_flow("split", {.chain = chain, .cell = {.stage = stage}, .stages = 2, .cuts = {3}});
+    };
+    REQUIRE(compiled(0));
+    REQUIRE(compiled(1));
+    REQUIRE(layers_of(*compiled(0)) == std::vector<LayerInterval>{{0, 3}});
+    REQUIRE(layers_of(*compiled(1)) == std::vector<LayerInterval>{{3, 4}});
+    REQUIRE(count_instructions(*compiled(0), OpCode::loss) == 0);
+    REQUIRE(check_runnable(*compiled(0), chain));
+    REQUIRE(check_runnable(*compiled(1), chain));
+}
+
+TEST_CASE("u-shaped leaves labels and both ends with the client", "[unit][flow]") {
+    const Chain chain = some_chain();
+    const auto compiled = [&](std::uint32_t stage) {
+        return compile_flow("u-shaped", {.chain = chain, .cell = {.stage = stage}, .stages = 3, .cuts = {2, 3}});
+    };
+    REQUIRE(compiled(0));
+    REQUIRE(*compiled(0) == *compiled(2));
+    REQUIRE(layers_of(*compiled(0)) == std::vector<LayerInterval>{{0, 2}, {3, 4}});
+    REQUIRE(layers_of(*compiled(1)) == std::vector<LayerInterval>{{2, 3}});
+    REQUIRE(to_text(*compiled(1)).find("labels") == std::string::npos);
+    REQUIRE(to_text(*compiled(0)).find("send labels") == std::string::npos);
+}
+
+TEST_CASE("a cut that would send raw inputs, or leaves a stage empty, is refused with the reason", "[unit][flow]") {
+    const Chain chain = some_chain();
+    const auto refusal = [&](std::vector<std::uint32_t> cuts) {
+        const auto stages = static_cast<std::uint32_t>(cuts.size()) + 1;
+        const auto program =
+            compile_flow(cuts.size() == 1 ? "split" : "u-shaped", {.chain = chain, .stages = stages, .cuts = cuts});
+        REQUIRE_FALSE(program);
+        return program.error();
+    };
+    REQUIRE_THAT(refusal({1}).message, Catch::Contains("raw inputs"));
+    for (const auto& cuts : std::vector<std::vector<std::uint32_t>>{{0}, {4}, {9}, {3, 2}, {2, 2}, {2, 4}}) {
+        REQUIRE(refusal(cuts).code == "bad_cut");
+    }
+    REQUIRE(compile_flow("split", {.chain = chain, .stages = 2}).error().code == "bad_flow");
+}
+
 TEST_CASE("every registered flow has a name and a word about itself", "[unit][flow]") {
     for (const Flow* flow : flows()) {
         REQUIRE_FALSE(flow->name.empty());

@@ -1,0 +1,68 @@
+// What a round costs in time, bytes and host memory, by formula: for the planner, the simulator's claims and groupings.
+//
+// A relay's client pays, per turn, for its segment down and up again and, per batch, for forward, smashed data up, the
+// host's step, the cut gradient down and backward. Groups run side by side: the slowest one is the round. Times are
+// seconds, rates bytes a second, sizes bytes; transfers of one client do not overlap its computing (no overlap option).
+//
+// Source: the GSFL cost model (Zhang et al. 2023, arXiv 2305.18889), extended by hand-overs, latency and host sharing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace causeway {
+
+/// One client as measured: its link to the host, and how long its segment takes it.
+struct ClientProfile {
+    std::string name;
+    double uplink = 0;  // bytes a second, above 0
+    double downlink = 0;
+    double delay = 0;            // one way, seconds
+    double forward_seconds = 0;  // of its segment, one batch
+    double backward_seconds = 0;
+    std::uint64_t batches = 0;  // of one local epoch
+    std::uint64_t examples = 0;
+};
+
+/// What crosses the cut, and what the host does.
+struct SplitCosts {
+    std::uint64_t client_segment_bytes = 0;  // parameters (and optimizer state, where it travels)
+    std::uint64_t server_segment_bytes = 0;
+    std::uint64_t smashed_bytes = 0;          // one batch, labels counted
+    std::uint64_t gradient_bytes = 0;         // one batch
+    double host_batch_seconds = 0;            // forward, loss, backward and step of one batch, alone on the host
+    std::uint64_t host_activation_bytes = 0;  // one batch
+    std::uint64_t optimizer_moments = 0;      // arrays of the size of the segment
+    double aggregation_seconds = 0;
+    std::uint32_t local_epochs = 1;
+};
+
+/// Seconds of one turn of a client, with `sharing` groups on the same host.
+double turn_seconds(const ClientProfile& client, const SplitCosts& costs, std::size_t sharing);
+
+/// How groups use the host: one thing at a time, so each step may wait for the others' steps.
+struct RoundCost {
+    double seconds = 0;
+    std::vector<double> group_seconds;
+    std::size_t critical_group = 0;
+    std::uint64_t bytes_up = 0;  // of all clients
+    std::uint64_t bytes_down = 0;
+    std::uint64_t host_memory = 0;
+};
+
+/// A round of relays side by side: GSFL; one group is split learning, groups of one SplitFed.
+///
+/// cost  O(clients)
+RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const SplitCosts& costs);
+
+/// A round of plain federated learning with the same clients, for comparison: whole model down and up, all layers at
+/// the client. `whole_seconds[i]` is client i's time for one batch of the whole model.
+RoundCost federated_round(std::span<const ClientProfile> clients, std::span<const double> whole_seconds,
+                          std::uint64_t model_bytes, std::uint32_t local_epochs, double aggregation_seconds);
+
+/// Server segments of M groups with their optimizer state, twice for rollback, and one batch's activations each.
+std::uint64_t host_memory(std::size_t groups, const SplitCosts& costs);
+
+}  // namespace causeway

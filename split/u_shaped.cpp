@@ -1,0 +1,68 @@
+// u-shaped: the client keeps both ends of the chain, inputs and labels; a host runs the middle.
+//
+// Stages 0 and 2 are one node's, so one program works on both; compiling stage 2 gives the program of stage 0. The host
+// never sees a label, and computes no loss.
+//
+// Source: Vepakomma et al. 2018, the configuration without label sharing.
+#include <fmt/format.h>
+
+#include "split/flow.h"
+
+namespace causeway {
+extern const Flow u_shaped_flow;
+namespace {
+
+constexpr std::uint32_t client = 0, host = 1;
+
+Instruction to(std::uint32_t cell, Payload payload) {
+    return {.code = OpCode::send, .index = cell, .payload = payload};
+}
+
+Instruction from(std::uint32_t cell, Payload payload) {
+    return {.code = OpCode::receive, .index = cell, .payload = payload};
+}
+
+std::vector<Instruction> client_batch(LayerInterval first, LayerInterval last) {
+    return {{.code = OpCode::load},
+            make_forward(first),
+            to(host, Payload::activations),
+            from(host, Payload::activations),
+            make_forward(last),
+            {.code = OpCode::loss},
+            make_backward(last),
+            to(host, Payload::gradients),
+            make_step(last),
+            from(host, Payload::gradients),
+            make_backward(first),
+            make_step(first)};
+}
+
+std::vector<Instruction> host_batch(LayerInterval middle) {
+    return {from(client, Payload::activations),
+            make_forward(middle),
+            to(client, Payload::activations),
+            from(client, Payload::gradients),
+            make_backward(middle),
+            to(client, Payload::gradients),
+            make_step(middle)};
+}
+
+Result<Program> compile(const FlowInput& input) {
+    if (input.stages != 3 || input.cuts.size() != 2) {
+        return fail(ErrorKind::invalid, "bad_flow",
+                    fmt::format("u-shaped needs three stages and the two cuts between them, not {} stages and {} cuts",
+                                input.stages, input.cuts.size()));
+    }
+    TRY_ASSIGN(const LayerInterval first, stage_of(input.chain, input.cuts, 0));
+    TRY_ASSIGN(const LayerInterval middle, stage_of(input.chain, input.cuts, 1));
+    TRY_ASSIGN(const LayerInterval last, stage_of(input.chain, input.cuts, 2));
+    auto batch = input.cell.stage == host ? host_batch(middle) : client_batch(first, last);
+    return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
+}
+
+}  // namespace
+
+const Flow u_shaped_flow{"u-shaped", "clients keep both ends of the chain and the labels, a host runs the middle",
+                         compile};
+
+}  // namespace causeway

@@ -1,0 +1,74 @@
+// The cost model against sums written out by hand.
+#include <catch2/catch.hpp>
+
+#include "split/cost_model.h"
+
+namespace causeway {
+namespace {
+
+ClientProfile client(double uplink, std::uint64_t batches) {
+    return {.name = "c",
+            .uplink = uplink,
+            .downlink = 4 * uplink,
+            .delay = 0.01,
+            .forward_seconds = 0.002,
+            .backward_seconds = 0.003,
+            .batches = batches,
+            .examples = batches * 10};
+}
+
+const SplitCosts costs{.client_segment_bytes = 1000,
+                       .server_segment_bytes = 50'000,
+                       .smashed_bytes = 400,
+                       .gradient_bytes = 300,
+                       .host_batch_seconds = 0.001,
+                       .host_activation_bytes = 7000,
+                       .optimizer_moments = 1,
+                       .aggregation_seconds = 0.5,
+                       .local_epochs = 2};
+
+}  // namespace
+
+TEST_CASE("a turn is its segment twice and its batches", "[paper][cost]") {
+    // down 1000/4000 + .01, up 1000/1000 + .01, 10 batches of .002 + .4 + .01 + .001 + .075 + .01 + .003
+    const double expected = 0.26 + 1.01 + 10 * 0.501;
+    REQUIRE(turn_seconds(client(1000, 5), costs, 1) == Approx(expected));
+}
+
+TEST_CASE("groups run side by side: the slowest one and the aggregation are the round", "[paper][cost]") {
+    const std::vector<std::vector<ClientProfile>> split{{client(1000, 5), client(1000, 5)}};
+    const RoundCost one = gsfl_round(split, costs);
+    REQUIRE(one.seconds == Approx(2 * turn_seconds(client(1000, 5), costs, 1) + 0.5));
+    REQUIRE(one.bytes_up == 2 * (10 * 400 + 1000));
+    REQUIRE(one.bytes_down == 2 * (10 * 300 + 1000));
+    const std::vector<std::vector<ClientProfile>> two{{client(1000, 5)}, {client(1000, 3)}};
+    const RoundCost both = gsfl_round(two, costs);
+    REQUIRE(both.critical_group == 0);
+    REQUIRE(both.seconds == Approx(both.group_seconds[0] + 0.5));
+    REQUIRE(both.seconds < one.seconds * 0.6);
+    REQUIRE(both.group_seconds[0] >= turn_seconds(client(1000, 5), costs, 1));  // the host is shared
+}
+
+TEST_CASE("a host that never rests is the limit, however many groups there are", "[unit][cost]") {
+    SplitCosts slow_host = costs;
+    slow_host.host_batch_seconds = 10;
+    const std::vector<std::vector<ClientProfile>> groups(6, {client(1e9, 5)});
+    REQUIRE(gsfl_round(groups, slow_host).seconds >= 6 * 10 * 10.0);
+}
+
+TEST_CASE("host memory grows with the groups: segment and moments twice, gradient, activations", "[paper][cost]") {
+    REQUIRE(host_memory(1, costs) == 2 * 100'000 + 50'000 + 7000);
+    REQUIRE(host_memory(4, costs) == 4 * host_memory(1, costs));
+}
+
+TEST_CASE("a federated round moves the whole model once each way, and waits for the slowest", "[paper][cost]") {
+    const std::vector<ClientProfile> clients{client(1000, 5), client(2000, 5)};
+    const std::vector<double> whole{0.004, 0.1};
+    const RoundCost round = federated_round(clients, whole, 8000, 2, 0.5);
+    REQUIRE(round.group_seconds[0] == Approx(2.01 + 10 * 0.004 + 8.01));
+    REQUIRE(round.group_seconds[1] == Approx(1.01 + 10 * 0.1 + 4.01));
+    REQUIRE(round.seconds == Approx(round.group_seconds[0] + 0.5));
+    REQUIRE(round.bytes_up == 16'000);
+}
+
+}  // namespace causeway
