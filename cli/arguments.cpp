@@ -165,6 +165,17 @@ void add_federation(Parser& parser) {
                   "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
     app->add_option("name", revoke->name, "the node's or operator's name")->required();
     add_state(app, revoke->state, true);
+
+    auto log = std::make_shared<NodeLogOptions>();
+    app = command(parser, *nodes, "log", "what a node did: its own log, if its policy allows it",
+                  "causeway node log --lines 20 --state ~/node", log, run_node_log);
+    app->add_option("name", log->name, "the node (default: the one whose state folder --state is)");
+    add_number(app, "--lines", log->lines, 1, 200, "so many of the newest lines");
+    app->add_flag("--follow", log->follow, "go on with new lines, until interrupted");
+    app->add_option("--state", log->state, "an operator's state folder; without a name, the node's own")
+        ->required()
+        ->envname("CAUSEWAY_STATE")
+        ->type_name("DIR");
 }
 
 void add_audit(Parser& parser) {

@@ -3,13 +3,13 @@
 // Verification happens here, from the texts that were hashed: the coordinator's word that its log is whole would be
 // worth nothing. Its limit: a coordinator that writes a whole new chain is found out only by a hash that somebody noted
 // earlier (--head).
-#include <ctime>
 #include <deque>
 #include <functional>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/log_lines.h"
 #include "cli/operator_session.h"
 #include "coordinator/audit_store.h"
 
@@ -39,28 +39,8 @@ Result<std::string> read_log(const std::string& state, const std::function<Statu
     }
 }
 
-std::string utc_text(std::int64_t unix_s) {
-    const auto time = static_cast<std::time_t>(unix_s);
-    std::tm parts{};
-    char text[32] = "-";
-    if (::gmtime_r(&time, &parts) != nullptr) {
-        (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
-    return text;
-}
-
 Json parsed(const Line& line) {
     return Json::parse(line.entry).value_or(Json::object());
-}
-
-std::string details_text(const Json& entry) {
-    std::string text;
-    for (const auto& [key, value] : entry.fields()) {
-        if (key != "at" && key != "event" && !value.is_null()) {
-            text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value.is_text() ? value.text() : value.dump());
-        }
-    }
-    return text;
 }
 
 void print(const std::deque<Line>& lines, Output output) {
@@ -70,7 +50,7 @@ void print(const std::deque<Line>& lines, Output output) {
         output.object("audit",
                       Json::object().set("sequence", line.sequence).set("hash", line.hash).set("entry", entry));
         rows.push_back({std::to_string(line.sequence), utc_text(entry["at"].integer()), entry["event"].text(),
-                        details_text(entry)});
+                        details_text(entry, {"at", "event"})});
     }
     output.line(table({"line", "time", "event", "what"}, rows));
 }

@@ -69,6 +69,14 @@ struct RevokeOptions {
 };
 int run_node_revoke(const RevokeOptions& options, Output output);
 
+struct NodeLogOptions {
+    std::string state;
+    std::string name;  // empty: the node whose folder `state` is
+    std::uint32_t lines = 50;
+    bool follow = false;
+};
+int run_node_log(const NodeLogOptions& options, Output output);
+
 struct AuditOptions {
     std::string state;
     std::uint64_t last = 0;  // show: only so many of the newest lines, 0: all

@@ -1,12 +1,15 @@
 // The loop: what other threads tell becomes the machine's events, the machine's effects become their work.
 #include "client/node.h"
 
+#include <algorithm>
 #include <thread>
 #include <variant>
 
 #include <fmt/format.h>
 
+#include "client/log_entries.h"
 #include "client/node_files.h"
+#include "client/node_log.h"
 #include "client/node_trainer.h"
 #include "client/session.h"
 #include "common/effect_queue.h"
@@ -71,6 +74,7 @@ struct Node::Parts {
     LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
                            std::make_shared<LinkEvents>(link_queue_limit)};
     std::unique_ptr<NodeFiles> files;
+    std::unique_ptr<NodeLog> log;
     std::unique_ptr<Link> link;
     std::unique_ptr<TransferEngine> transfers;
     std::unique_ptr<NodeTrainer> trainer;
@@ -79,6 +83,7 @@ struct Node::Parts {
     EffectQueue<Effects> effects;
     ConnectionId connection = 0;
     std::size_t attempts = 0;
+    std::int64_t started_unix_s = wall_clock_unix_s();
     bool welcomed = false;
     Instant now{};
     Instant wake_at = never;
@@ -87,6 +92,7 @@ struct Node::Parts {
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;
     ~Parts() {
+        log.reset();  // its thread may still want to answer
         queue->close();
         trainer.reset();
         transfers.reset();
@@ -101,7 +107,12 @@ struct Node::Parts {
     Status start();
     Status start_link();
     Status run();
-    void step(const Event& event) { take(session->step(now, event)); }
+    void step(const Event& event) {
+        note(entry_of_event(event));
+        take(session->step(now, event));
+    }
+    void note(std::optional<LogEntry> entry);
+    void answer(const Request& request);
     void take(Effects made);
     void release();
     void start_job(const Job& job);
@@ -122,6 +133,7 @@ struct Node::Parts {
 };
 
 Status Node::Parts::start() {
+    TRY_ASSIGN(log, NodeLog::open(options.state));
     TRY_ASSIGN(files, NodeFiles::open(options.state));
     TRY(make_private_folder(options.state / "downloads"));
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
@@ -207,6 +219,7 @@ void Node::Parts::take(Effects made) {
 void Node::Parts::release() {
     while (auto step = effects.pop()) {
         for (auto& message : step->send) {
+            note(entry_of_said(message));
             link->send(connection, std::move(message));
         }
         for (const auto& job : step->jobs) {
@@ -318,6 +331,10 @@ void Node::Parts::on(const LinkEvent& event) {
         } else if (std::holds_alternative<Ended>(e.message)) {
             link->set_pace(connection, Pace::idle);
         }
+        if (const auto* request = std::get_if<Request>(&e.message)) {
+            return answer(*request);
+        }
+        note(entry_of_heard(e.message));
         step(MessageReceived{e.message});
     };
     std::visit(Overloaded{[this](const PeerOpened& e) {
@@ -327,6 +344,63 @@ void Node::Parts::on(const LinkEvent& event) {
                           },
                           closed, message, [](const PeerSilent&) {}, [](const PeerHeard&) {}, [](const PeerSent&) {}},
                event);
+}
+
+// ---------------------------------------------------------------- the log
+
+/// Where something ends, what it has cost so far stands beside it.
+void Node::Parts::note(std::optional<LogEntry> entry) {
+    if (!entry) {
+        return;
+    }
+    if (entry->what == "disconnected" || entry->what == "ended") {
+        const auto traffic = link->traffic();
+        entry->detail.set("bytes_up", traffic.sent).set("bytes_down", traffic.received);
+    }
+    log->add(*std::move(entry));
+}
+
+/// The coordinator passes on what an operator asks of this node; the policy decides. docs/protocol.md has the verb.
+void Node::Parts::answer(const Request& request) {
+    const auto refuse = [&](ErrorKind kind, const std::string& code, const std::string& message) {
+        link->send(connection, Reply{request.id, true, "", ErrorNotice{kind, code, message}});
+    };
+    const auto body = Json::parse(request.body, max_request_bytes);
+    if (request.verb != "node.log" || !body) {
+        return refuse(ErrorKind::unsupported, "unknown_verb", "this node has no \"" + request.verb + "\"");
+    }
+    const auto by = (*body)["by"].text();
+    if (const auto objection = judge_log_request(options.policy, by)) {
+        note(LogEntry{"log_refused", Json::object().set("by", by)});
+        return refuse(ErrorKind::refused, objection->code, objection->message);
+    }
+    if ((*body)["after"].integer() == 0) {  // one line for a look, not one for each second of --follow
+        note(LogEntry{"log_read", Json::object().set("by", by)});
+    }
+    auto counts = Json::object();
+    for (const auto& [what, count] : log->counts()) {
+        counts.set(what, count);
+    }
+    const auto traffic = link->traffic();
+    auto reply = Json::object()
+                     .set("node", enrolment.name)
+                     .set("since_unix_s", started_unix_s)
+                     .set("bytes_up", traffic.sent)
+                     .set("bytes_down", traffic.received)
+                     .set("counts", std::move(counts));
+    const auto limit =
+        static_cast<std::size_t>(std::clamp<std::int64_t>((*body)["lines"].integer(50), 1, max_log_lines));
+    const auto after = static_cast<std::uint64_t>(std::max<std::int64_t>(0, (*body)["after"].integer()));
+    log->read(
+        after, limit, [this, id = request.id, to = connection, reply](const Result<std::vector<Json>>& lines) mutable {
+            if (!lines) {
+                return link->send(
+                    to,
+                    Reply{id, true, "", ErrorNotice{lines.error().kind, lines.error().code, "its log cannot be read"}});
+            }
+            reply.set("lines", Json(*lines));
+            link->send(to, Reply{id, true, reply.dump(), std::nullopt});
+        });
 }
 
 Result<std::unique_ptr<Node>> Node::start(Enrolment enrolment, NodeOptions options) {

@@ -122,8 +122,8 @@ struct PolicyField {
     Json (*json)(const Policy& policy);
 };
 
-const std::array<PolicyField, 7>& fields() {
-    static const std::array<PolicyField, 7> table = {{
+const std::array<PolicyField, 8>& fields() {
+    static const std::array<PolicyField, 8> table = {{
         {"datasets", [](const auto& n, auto& p, auto& e) { read_list(n, "datasets", check_name, p.datasets, e); },
          [](const auto& p) { return print_list(p.datasets, "any"); },
          [](const auto& p) { return json_list(p.datasets); }},
@@ -143,6 +143,9 @@ const std::array<PolicyField, 7>& fields() {
         {"share_labels", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_labels", p.share_labels, e); },
          [](const auto& p) { return std::string(p.share_labels ? "true" : "false"); },
          [](const auto& p) { return Json(p.share_labels); }},
+        {"share_log", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_log", p.share_log, e); },
+         [](const auto& p) { return std::string(p.share_log ? "true" : "false"); },
+         [](const auto& p) { return Json(p.share_log); }},
     }};
     return table;
 }
@@ -263,6 +266,17 @@ std::optional<Objection> judge(const Policy& policy, const Assign& assign, const
         return object(policy, "allow_split", "policy_split",
                       fmt::format("\"{}\" sends activations of this node's data away; allow_split = true permits it",
                                   assign.regime));
+    }
+    return std::nullopt;
+}
+
+std::optional<Objection> judge_log_request(const Policy& policy, const std::string& by) {
+    if (!policy.share_log) {
+        return object(policy, "share_log", "policy_log",
+                      "this node does not give its log away; share_log = true in its policy.toml permits it");
+    }
+    if (!allowed(policy.operators, by)) {
+        return object(policy, "operators", "policy_log", not_listed("operator", by, policy.operators));
     }
     return std::nullopt;
 }

@@ -35,6 +35,7 @@ struct Policy {
     std::uint32_t min_cohort = 1;
     bool allow_split = false;
     bool share_labels = false;
+    bool share_log = false;
     std::map<std::string, Place, std::less<>> places;  // of the keys that were set
 
     /// "policy.toml:3:1", "--allow split", or "default policy".
@@ -54,6 +55,9 @@ struct Policy {
 
 /// Why this node does not take the assignment; nothing when it does.
 [[nodiscard]] std::optional<Objection> judge(const Policy& policy, const Assign& assign, const LocalTime& now);
+
+/// Why this operator does not get lines of this node's log; nothing when it does.
+[[nodiscard]] std::optional<Objection> judge_log_request(const Policy& policy, const std::string& by);
 
 /// One key of the file, for people and for tests.
 struct PolicyLine {

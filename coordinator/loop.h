@@ -73,6 +73,12 @@ private:
         std::string address;
         bool greeted = false;
     };
+    /// What an operator wants to know of a node, passed on and not answered yet.
+    struct Question {
+        ConnectionId asker = 0;
+        std::uint64_t request = 0;
+        ConnectionId node = 0;
+    };
     using AbsorbKey = std::tuple<ExperimentId, std::uint32_t, std::string>;  // experiment, round, node
 
     void step(const CoordinatorEvent& event);
@@ -100,6 +106,9 @@ private:
     void on_peer(const PeerSent&) {}
     bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
+    void ask_node(ConnectionId connection, const Request& request, const std::string& by, const Json& body);
+    void forward(ConnectionId node, const Reply& reply);
+    void forget_questions(ConnectionId connection);
     void revoke(const Json& body, const std::string& by, const Admission::Answer& done);
     [[nodiscard]] std::set<std::string> connected() const;
     void on_join(ConnectionId connection, const JoinRequest& request);
@@ -110,6 +119,8 @@ private:
     std::shared_ptr<LoopQueue> queue_;
     EffectQueue<CoordinatorEffects> effects_;
     std::map<ConnectionId, Session> sessions_;
+    std::map<std::uint64_t, Question> questions_;  // by the number that the node was asked under
+    std::uint64_t last_question_ = 0;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait

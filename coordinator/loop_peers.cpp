@@ -11,7 +11,7 @@ namespace causeway {
 namespace {
 
 /// Verbs that the loop hands to the admission desk instead of the machines: they need the store.
-constexpr std::string_view desk_verbs[] = {"token.new", "node.list", "node.revoke", "audit.show"};
+constexpr std::string_view desk_verbs[] = {"token.new", "node.list", "node.revoke", "audit.show", "node.log"};
 
 bool is_desk_verb(const Request& request) {
     return std::ranges::find(desk_verbs, request.verb) != std::end(desk_verbs);
@@ -70,6 +70,9 @@ void Loop::on_peer(const PeerMessage& event) {
     if (const auto* request = std::get_if<Request>(&event.message); request && is_desk_verb(*request)) {
         return on_request(event.connection, session->second, *request);
     }
+    if (const auto* reply = std::get_if<Reply>(&event.message)) {
+        return forward(event.connection, *reply);
+    }
     step(MessageReceived{event.connection, event.message});
 }
 
@@ -93,6 +96,7 @@ void Loop::on_peer(const PeerClosed& event) {
         log_line(level_of(identity), "coordinator",
                  fmt::format("{} {} is gone: {}", to_string(identity.role), identity.node, event.why.message));
         partners_.transfers.detach(event.connection);
+        forget_questions(event.connection);
         step(SessionClosed{event.connection, event.why.code});
     }
 }
@@ -125,6 +129,8 @@ void Loop::on_request(ConnectionId connection, const Session& session, const Req
         partners_.admission.list_nodes(list_nodes(machine_.members(), machine_.experiments()), connected(), done);
     } else if (request.verb == "audit.show") {
         partners_.admission.show_audit(*body, done);
+    } else if (request.verb == "node.log") {
+        ask_node(connection, request, who.node, *body);
     } else {
         revoke(*body, who.node, done);
     }

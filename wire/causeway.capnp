@@ -172,7 +172,7 @@ struct Ended {
 }
 
 struct Request {
-  # An operator's command; the verbs and their JSON are in docs/protocol.md.
+  # An operator's command, or the coordinator's question to a node; the verbs and their JSON are in docs/protocol.md.
   id @0 :UInt64;
   verb @1 :Text;
   body @2 :Text;

@@ -171,10 +171,11 @@ TEST_CASE("the effective policy lists every key with where it comes from", "[cli
           "hours always default\n"
           "min_cohort 3 /etc/node/policy.toml:1:1\n"
           "allow_split true --allow split\n"
-          "share_labels false default\n");
+          "share_labels false default\n"
+          "share_log false default\n");
     CHECK(to_json(policy).dump() ==
           R"({"event":"policy","datasets":["digits"],"regimes":null,"operators":null,"hours":null,"min_cohort":3,)"
-          R"("allow_split":true,"share_labels":false})");
+          R"("allow_split":true,"share_labels":false,"share_log":false})");
 }
 
 TEST_CASE("the state folder's policy is used where there is one, and a file that is named must exist",
