@@ -90,6 +90,9 @@ Status serve(const JoinOptions& given, Output output) {
     say(fmt::format("{} of federation {}, coordinator at {}", enrolment.name, enrolment.federation,
                     enrolment.coordinators.empty() ? "-" : enrolment.coordinators.front().text()));
     print_policy(policy, output);
+    output.line(
+        "this node works whenever an experiment has need of its datasets; Ctrl-C stops it\nnext, where the "
+        "coordinator's state folder lies:\n  causeway experiment submit FILE --state DIR");
     const auto status = fmt::format("{} of federation {}", enrolment.name, enrolment.federation);
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);

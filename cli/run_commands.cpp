@@ -42,7 +42,7 @@ std::string waiting_text(const Json& status) {
 }
 
 /// Follows an experiment to its end; the exit code is the experiment's.
-Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
+Result<int> watch(OperatorSession& session, std::uint64_t id, const std::string& state, Output output) {
     LiveView view(output);
     int code = exit_failed;
     const auto each = [&](const Json& event) {
@@ -64,6 +64,10 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, Output output) {
         return true;
     };
     TRY(session.follow("experiment.watch", about(id).set("from", 1), each, idle));
+    if (code == exit_done) {
+        output.line(fmt::format("next: {} experiment export {} --state {}", shell_quoted(own_path().string()), id,
+                                shell_quoted(state)));
+    }
     return code;
 }
 
@@ -95,7 +99,7 @@ Result<int> submit(const FileOptions& options, Output output) {
         output.line("note: data.partition and data.holdout are ignored: every node trains on all that it holds");
     }
     if (options.watch) {
-        return watch(*session, id, output);
+        return watch(*session, id, options.state, output);
     }
     output.line(fmt::format("next: {} experiment watch {} --state {}", shell_quoted(own_path().string()), id,
                             shell_quoted(options.state)));
@@ -151,7 +155,7 @@ Result<int> list(const ExperimentOptions& options, Output output) {
 Result<int> watch_command(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
-    return watch(*session, id, output);
+    return watch(*session, id, options.state, output);
 }
 
 Result<int> wait(const ExperimentOptions& options, Output output) {
@@ -242,6 +246,10 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
     output.line(fmt::format("{}  round {}  {} as {}\nSHA-256 of the model {}", file, model["round"].integer(),
                             format_bytes(std::filesystem::file_size(file, unknown)), options.format,
                             model["model_sha256"].text()));
+    if (options.format == "safetensors") {
+        output.line(
+            fmt::format("next: {} experiment predict {} DATA", shell_quoted(own_path().string()), shell_quoted(file)));
+    }
     return exit_done;
 }
 

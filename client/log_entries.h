@@ -1,5 +1,7 @@
-// Which line of the node's log (node_log.h) a message or event makes, if any. Names, numbers and codes only: a
-// message's text may quote what lies on this machine, so only a policy's own refusal, which names file and line, is kept. Pure.
+// Which line of the node's log (node_log.h) a message or event makes, if any.
+//
+// Names, numbers and codes only: a message's text may quote what lies on this machine, so only a policy's own refusal,
+// which names file and line, is kept. Pure.
 #pragma once
 
 #include <optional>
