@@ -146,7 +146,10 @@ class Federation:
     def finish(self, experiment, deadline=DEADLINE_S):
         """Waits for the end; the `done` event."""
         done = self.command("experiment", "wait", experiment, "--json", deadline=deadline)
-        return events(done.stdout)[-1]
+        last = events(done.stdout)[-1]
+        if "state" not in last:
+            raise AssertionError(f"wait ended without an end: {done.stdout}\n{done.stderr}")
+        return last
 
     def close(self):
         for child in self.children.values():
