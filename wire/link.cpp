@@ -293,6 +293,9 @@ Status prepare_process_for_links(std::size_t connections) {
     // Both together: chunks of 1 MiB stay in the heap (1.5 -> 2.0 GB/s); either alone does not help.
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
+    // Each further arena keeps holes of its own: with 4 clients and a 10 MB model 306 MB after 100 rounds and still
+    // growing, with two arenas 242 MB from the tenth round on.
+    mallopt(M_ARENA_MAX, 2);
     constexpr rlim_t margin = 128;  // state files, the store, plugins
     const auto wanted = static_cast<rlim_t>(connections) + margin;
     rlimit limit{};

@@ -1,0 +1,67 @@
+// Texts that people and peers write: experiment files, policies, JSON.
+// Thread: one.
+#include "client/policy.h"
+#include "common/json.h"
+#include "configs/examples.h"
+#include "configs/reader.h"
+#include "tests/fuzz/targets.h"
+
+namespace causeway {
+namespace {
+
+void require_all_named(std::span<const ConfigError> errors) {
+    REQUIRE_FUZZ(!errors.empty());
+    for (const auto& error : errors) {
+        REQUIRE_FUZZ(!error.message.empty());
+    }
+}
+
+void run_experiment(ByteView input) {
+    if (const auto read = read_experiment(as_text(input), "file.toml"); !read) {
+        require_all_named(read.error());
+    }
+}
+std::vector<Bytes> experiment_seeds() {
+    std::vector<Bytes> seeds;
+    for (const auto& example : all_examples()) {
+        seeds.push_back(to_bytes(example.text));
+    }
+    seeds.push_back(to_bytes("[experiment]\nname = 1\n[data]\nshape = [8, [8]]\n[x.y]\nz = {a = 1, b = [[[[1]]]]}\n"));
+    return seeds;
+}
+
+void run_policy(ByteView input) {
+    if (const auto read = node::parse_policy(as_text(input), "policy.toml"); !read) {
+        require_all_named(read.error());
+    }
+}
+std::vector<Bytes> policy_seeds() {
+    return {to_bytes("datasets = [\"digits\"]\nhours = [\"mon-fri 18:00-08:00\"]\nmin_cohort = 3\n"),
+            to_bytes("allow_split = true\nregimes = [\"fedavg\"]\noperators = [\"alice\"]\nshare_labels = false\n")};
+}
+
+void run_json(ByteView input) {
+    const auto json = Json::parse(as_text(input));
+    require_named(json);
+    if (json) {
+        const auto text = json->dump();
+        const auto again = Json::parse(text, text.size());
+        REQUIRE_FUZZ(again.has_value() && again->dump() == text);
+    }
+}
+std::vector<Bytes> json_seeds() {
+    return {to_bytes(R"({"event":"round","loss":1.5e-7,"names":["a","\u00e9"],"deep":[[[[{}]]]],"n":null})"),
+            to_bytes("[18446744073709551615,-9223372036854775808,1e400]")};
+}
+
+constexpr FuzzTarget targets[] = {{"experiment", run_experiment, experiment_seeds, 1000},
+                                  {"policy", run_policy, policy_seeds, 2000},
+                                  {"json", run_json, json_seeds, 5000}};
+
+}  // namespace
+
+std::span<const FuzzTarget> text_targets() {
+    return targets;
+}
+
+}  // namespace causeway
