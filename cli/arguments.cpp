@@ -119,6 +119,7 @@ void add_daemons(Parser& parser) {
         ->type_name("HOST[:PORT]");
     app->add_option("--federation", coordinator->federation, "its name in certificates, fixed at the first start")
         ->capture_default_str();
+    add_choice(app, "--ca", coordinator->ca, {"own", "external"}, "who signs certificates, fixed at the first start");
     add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
     add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
     app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
@@ -138,6 +139,9 @@ void add_daemons(Parser& parser) {
     app->add_option("--allow", join->allow, "permit what sends activations of the data away: split")
         ->check(CLI::IsMember({"split"}).description(""))
         ->type_name("WORD");
+    app->add_option("--wait", join->wait, "how long the first start waits for an authority elsewhere")
+        ->capture_default_str()
+        ->type_name("DURATION");
     app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
     add_data(app, join->data);
 }
@@ -153,6 +157,15 @@ void add_federation(Parser& parser) {
         ->capture_default_str()
         ->type_name("DURATION");
     add_state(app, token->state, true);
+    auto unused = std::make_shared<TokenListOptions>();
+    app = command(parser, *tokens, "list", "the tokens that nobody has used",
+                  "causeway token list --state ~/federation", unused, run_token_list);
+    add_state(app, unused->state, true);
+    auto withdrawn = std::make_shared<TokenRevokeOptions>();
+    app = command(parser, *tokens, "revoke", "withdraw an unused token, so that its name is free",
+                  "causeway token revoke hospital-a --state ~/federation", withdrawn, run_token_revoke);
+    app->add_option("name", withdrawn->name, "the name it was made for")->required();
+    add_state(app, withdrawn->state, true);
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
@@ -176,6 +189,21 @@ void add_federation(Parser& parser) {
         ->required()
         ->envname("CAUSEWAY_STATE")
         ->type_name("DIR");
+}
+
+void add_authority(Parser& parser) {
+    auto& parent = *group(parser.app, "ca", "a federation whose authority is elsewhere (coordinator --ca external)");
+    auto requests = std::make_shared<CaOptions>();
+    auto* app = command(parser, parent, "requests", "the certificate requests that wait to be signed",
+                        "causeway ca requests --out requests --state ~/federation", requests, run_ca_requests);
+    app->add_option("--out", requests->out, "write them here, as NAME.csr (default: list them)")->type_name("DIR");
+    add_state(app, requests->state, true);
+    auto imported = std::make_shared<CaOptions>();
+    app = command(parser, parent, "import", "take in the authority's certificate and those that it has signed",
+                  "causeway ca import authority.crt coordinator.crt operator.crt --state ~/federation", imported,
+                  run_ca_import);
+    app->add_option("files", imported->files, "PEM files")->required()->type_name("FILE");
+    add_state(app, imported->state, true);
 }
 
 void add_audit(Parser& parser) {
@@ -395,6 +423,7 @@ int run(int argc, char** argv) {
     add_demo(parser);
     add_daemons(parser);
     add_federation(parser);
+    add_authority(parser);
     add_audit(parser);
     add_experiments(parser);
     add_data_commands(parser);

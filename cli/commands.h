@@ -30,6 +30,7 @@ struct CoordinatorOptions {
     std::string listen = "*:7400";  // all addresses, IPv6 and IPv4
     std::vector<std::string> advertise;
     std::string federation = "causeway";
+    std::string ca = "own";  // or external
     std::vector<std::string> data;
     std::vector<std::string> models;
     std::uint32_t parallel = 1;
@@ -46,6 +47,25 @@ struct TokenOptions {
 };
 int run_token_new(const TokenOptions& options, Output output);
 
+struct TokenListOptions {
+    std::string state;
+};
+int run_token_list(const TokenListOptions& options, Output output);
+
+struct TokenRevokeOptions {
+    std::string state;
+    std::string name;
+};
+int run_token_revoke(const TokenRevokeOptions& options, Output output);
+
+struct CaOptions {
+    std::string state;
+    std::string out;                 // requests: the folder to write them to; empty: list them
+    std::vector<std::string> files;  // import: PEM files
+};
+int run_ca_requests(const CaOptions& options, Output output);
+int run_ca_import(const CaOptions& options, Output output);
+
 struct JoinOptions {
     std::string token;  // empty: enrolled before; "-": from stdin
     std::string state;
@@ -54,6 +74,7 @@ struct JoinOptions {
     std::uint32_t threads = 1;
     std::string policy;              // empty: STATE/policy.toml, where there is one
     std::vector<std::string> allow;  // "split"
+    std::string wait = "10m";        // for an authority elsewhere, at the first start
     bool share_labels = false;
 };
 int run_join(const JoinOptions& options, Output output);

@@ -26,6 +26,7 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .models = {},
                           .parallel = given.parallel,
                           .workers = given.workers};
+    options.authority = given.ca == "external" ? AuthorityKind::external : AuthorityKind::own;
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     if (!given.http.empty()) {
         TRY_ASSIGN(options.http, parse_address(given.http));
@@ -37,9 +38,11 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
 
 Status serve(const CoordinatorOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
-    TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal));
+    const auto limits = std::make_shared<DaemonLimits>();
+    TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal, limits));
     ServiceManager manager;
     TRY_ASSIGN(auto options, daemon_options(given));
+    options.limits = limits;
     options.alive = [&manager](Instant now) { manager.alive(now); };
     TRY_ASSIGN(const auto daemon, Daemon::start(std::move(options)));
     signal.set([&] { daemon->stop(); });

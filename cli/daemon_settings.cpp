@@ -1,12 +1,15 @@
 // See daemon_settings.h.
 #include "cli/daemon_settings.h"
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/time.h"
 #include "configs/checks.h"
 #include "configs/toml_text.h"
 
@@ -32,22 +35,53 @@ void read_level(const TomlNode& node, DaemonSettings& settings, std::vector<Conf
     }
 }
 
+void read_lifetime(const TomlNode& node, DaemonSettings& settings, std::vector<ConfigError>& errors) {
+    const auto span = node.kind == TomlNode::Kind::text
+                          ? parse_duration(node.text)
+                          : Result<Duration>(fail(
+                                ErrorKind::invalid, "bad_duration",
+                                "a duration is needed, as in \"90d\", this is " + std::string(describe(node.kind))));
+    const auto whole = span ? static_cast<std::int64_t>(seconds(*span)) : 0;
+    if (!span) {
+        errors.push_back({node.place, "certificate_lifetime: " + span.error().message});
+    } else if (whole < shortest_certificate_s || whole > longest_certificate_s) {
+        errors.push_back({node.place, "certificate_lifetime: from 10s to 825d"});
+    } else {
+        settings.certificate_lifetime_s = whole;
+    }
+}
+
+void put_into_force(const DaemonSettings& settings, LogLevel otherwise, const std::shared_ptr<DaemonLimits>& limits) {
+    set_log_level(settings.log_level.value_or(otherwise));
+    if (limits) {
+        limits->certificate_lifetime_s = settings.certificate_lifetime_s;
+    }
+}
+
 }  // namespace
 
-Result<DaemonSettings> load_settings(const std::filesystem::path& file) {
+Result<DaemonSettings> load_settings(const std::filesystem::path& file, DaemonKind kind) {
     const auto bytes = read_file(file, longest_settings);
     if (!bytes) {
         return bytes.error().kind == ErrorKind::not_found ? Result<DaemonSettings>(DaemonSettings{})
                                                           : fail(bytes.error());
     }
+    using Read = void (*)(const TomlNode&, DaemonSettings&, std::vector<ConfigError>&);
+    std::vector<std::pair<std::string, Read>> keys = {{"log_level", read_level}};
+    if (kind == DaemonKind::coordinator) {
+        keys.emplace_back("certificate_lifetime", read_lifetime);
+    }
     auto parsed = parse_toml(as_text(*bytes), file.string());
     DaemonSettings settings;
     for (const auto& member : parsed.root.members) {
-        if (member.name == "log_level") {
-            read_level(member.value, settings, parsed.errors);
-        } else {
-            parsed.errors.push_back({member.place, unknown_name("key", member.name.substr(0, 80), {"log_level"})});
+        const auto known = std::ranges::find(keys, member.name, &std::pair<std::string, Read>::first);
+        if (known != keys.end()) {
+            known->second(member.value, settings, parsed.errors);
+            continue;
         }
+        std::vector<std::string> names;
+        std::ranges::transform(keys, std::back_inserter(names), [](const auto& key) { return key.first; });
+        parsed.errors.push_back({member.place, unknown_name("key", member.name.substr(0, 80), names)});
     }
     if (!parsed.errors.empty()) {
         return fail(ErrorKind::invalid, "bad_settings", to_text(parsed.errors));
@@ -55,17 +89,19 @@ Result<DaemonSettings> load_settings(const std::filesystem::path& file) {
     return settings;
 }
 
-Status follow_settings(const std::filesystem::path& file, StopSignal& signal) {
+Status follow_settings(const std::filesystem::path& file, StopSignal& signal,
+                       const std::shared_ptr<DaemonLimits>& limits) {
     const auto otherwise = log_level();
-    TRY_ASSIGN(const auto settings, load_settings(file));
-    set_log_level(settings.log_level.value_or(otherwise));
-    signal.on_hangup([file, otherwise] {
-        const auto changed = load_settings(file);
+    const auto kind = limits ? DaemonKind::coordinator : DaemonKind::node;
+    TRY_ASSIGN(const auto settings, load_settings(file, kind));
+    put_into_force(settings, otherwise, limits);
+    signal.on_hangup([file, otherwise, kind, limits] {
+        const auto changed = load_settings(file, kind);
         if (!changed) {
             log_error("service", "reload: " + changed.error().message + " (nothing was changed)");
             return;
         }
-        set_log_level(changed->log_level.value_or(otherwise));
+        put_into_force(*changed, otherwise, limits);
         log_info("service", fmt::format("reloaded {}", file.string()));
     });
     return {};

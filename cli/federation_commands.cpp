@@ -1,4 +1,4 @@
-// `token new`, `node list` and `node revoke`: who belongs to the federation.
+// `token new|list|revoke`, `node list|revoke`: who belongs to the federation.
 #include <algorithm>
 
 #include <fmt/format.h>
@@ -62,6 +62,31 @@ int run_node_revoke(const RevokeOptions& options, Output output) {
     return exit_done;
 }
 
+int run_token_list(const TokenListOptions& options, Output output) {
+    const auto reply = ask(options.state, "token.list", Json::object());
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& token : (*reply)["tokens"].items()) {
+        output.object("token", token);
+        rows.push_back({token["name"].text(), token["role"].text(), utc_text(token["expires_unix_s"].integer()),
+                        token["expired"].boolean() ? "expired" : "unused"});
+    }
+    output.line(rows.empty() ? "no unused tokens" : table({"name", "role", "until", "state"}, rows));
+    return exit_done;
+}
+
+int run_token_revoke(const TokenRevokeOptions& options, Output output) {
+    const auto reply = ask(options.state, "token.revoke", Json::object().set("name", options.name));
+    if (!reply) {
+        return output.error(reply.error());
+    }
+    output.object("token", *reply);
+    output.line(fmt::format("the token of {} works no more; its name is free", options.name));
+    return exit_done;
+}
+
 int run_node_list(const NodeListOptions& options, Output output) {
     const auto reply = ask(options.state, "node.list", Json::object());
     if (!reply) {
@@ -70,14 +95,16 @@ int run_node_list(const NodeListOptions& options, Output output) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& node : (*reply)["nodes"].items()) {
         output.object("node", node);
-        rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(), datasets_text(node)});
+        const auto until = node["expires_unix_s"];
+        rows.push_back({node["node"].text(), node["role"].text("-"), node["state"].text(),
+                        until.is_null() ? "-" : utc_text(until.integer()).substr(0, 10), datasets_text(node)});
     }
     if (std::ranges::all_of(rows, [](const auto& row) { return row[1] == "operator"; })) {
         output.line(fmt::format("no nodes yet; next: {} token new --name NAME --state {}",
                                 shell_quoted(own_path().string()), shell_quoted(options.state)));
     }
     if (!rows.empty()) {
-        output.line(table({"node", "role", "state", "datasets"}, rows));
+        output.line(table({"node", "role", "state", "valid until", "datasets"}, rows));
     }
     return exit_done;
 }

@@ -70,11 +70,12 @@ void print_policy(const node::Policy& policy, Output output) {
 
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
-    TRY(follow_settings(fs::path(given.state) / "node.toml", signal));
+    TRY(follow_settings(fs::path(given.state) / "node.toml", signal, nullptr));
     ServiceManager manager;
     TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
+    TRY_ASSIGN(const auto wait, parse_duration(given.wait));
     const auto say = [output](std::string_view line) {
         if (!takes_a_line(STDOUT_FILENO)) {
             return;  // said from the node's loop, which must not wait for a reader
@@ -82,7 +83,7 @@ Status serve(const JoinOptions& given, Output output) {
         output.line(line);
         output.object(Json::object().set("event", "node").set("text", line));
     };
-    TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say));
+    TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say, wait));
     if (enrolment.role == Role::operator_) {
         say_what_an_operator_can_do(enrolment, given.state, output);
         return {};

@@ -2,21 +2,10 @@
 #include "cli/log_lines.h"
 
 #include <algorithm>
-#include <ctime>
 
 #include <fmt/format.h>
 
 namespace causeway::cli {
-
-std::string utc_text(std::int64_t unix_s) {
-    const auto time = static_cast<std::time_t>(unix_s);
-    std::tm parts{};
-    char text[32] = "-";
-    if (::gmtime_r(&time, &parts) != nullptr) {
-        (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
-    }
-    return text;
-}
 
 std::string details_text(const Json& entry, std::initializer_list<std::string_view> left_out) {
     std::string text;

@@ -1,7 +1,6 @@
 // Lines of logs (audit, node) as people read them: a time in UTC, and an event's fields as key=value. Pure.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
 #include <string>
 #include <string_view>
@@ -10,8 +9,6 @@
 
 namespace causeway::cli {
 
-/// "2026-11-30T06:30:00Z"
-[[nodiscard]] std::string utc_text(std::int64_t unix_s);
 /// Every field but those left out, in their order: `node=lab-a code=revoked`. Nulls are left out, too.
 [[nodiscard]] std::string details_text(const Json& entry, std::initializer_list<std::string_view> left_out);
 

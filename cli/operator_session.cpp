@@ -6,7 +6,9 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/log.h"
 #include "common/text.h"
+#include "wire/certificate_request.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway::cli {
@@ -84,7 +86,33 @@ Result<std::unique_ptr<OperatorSession>> OperatorSession::connect_to(const Addre
     session->address_ = address;
     session->connection_ = session->link_->connect({.to = address});
     TRY(session->greet(state));
+    session->renew(state, credentials);
     return session;
+}
+
+/// A command that finds its identity's certificate past two thirds of its life renews it, before it does what it came
+/// for. Whatever stands in the way is another command's to try: there are weeks left. One command at a time does it.
+void OperatorSession::renew(const fs::path& state, const Credentials& credentials) {
+    const auto folder = state / "operator";
+    const auto facts = read_certificate(credentials.certificate);
+    if (!facts || wall_clock_unix_s() < renewal_due_s(*facts)) {
+        return;
+    }
+    const auto lock = FolderLock::acquire(folder);
+    if (!lock) {
+        return;
+    }
+    const auto renewed = [&]() -> Status {
+        TRY_ASSIGN(const auto body, renewal_body(folder, credentials.identity));
+        TRY_ASSIGN(const auto request, Json::parse(body));
+        TRY_ASSIGN(const auto reply, ask("certificate.renew", request));
+        TRY_ASSIGN(const auto certificate, from_base64url(reply["certificate"].text()));
+        TRY(accept_renewal(folder, credentials, certificate, wall_clock_unix_s()));
+        return {};
+    }();
+    if (!renewed) {
+        log_warn("operator", "the operator's certificate is due and could not be renewed: " + renewed.error().message);
+    }
 }
 
 Status OperatorSession::greet(const fs::path& state) {

@@ -34,6 +34,7 @@ public:
 private:
     static Result<std::unique_ptr<OperatorSession>> connect_to(const Address& address, const Credentials& credentials,
                                                                const std::filesystem::path& state);
+    void renew(const std::filesystem::path& state, const Credentials& credentials);
     Status greet(const std::filesystem::path& state);
     Result<std::optional<Reply>> next_reply(std::uint64_t request, Duration bound);
     std::uint64_t send_request(const std::string& verb, const Json& body);

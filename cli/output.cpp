@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -115,6 +116,16 @@ int terminal_columns() {
 std::string styled(std::string_view text, std::string_view sgr) {
     static const bool plain = !at_terminal() || std::getenv("NO_COLOR") != nullptr;
     return plain ? std::string(text) : fmt::format("\033[{}m{}\033[0m", sgr, text);
+}
+
+std::string utc_text(std::int64_t unix_s) {
+    const auto time = static_cast<std::time_t>(unix_s);
+    std::tm parts{};
+    char text[32] = "-";
+    if (::gmtime_r(&time, &parts) != nullptr) {
+        (void)std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);
+    }
+    return text;
 }
 
 std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {

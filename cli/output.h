@@ -47,6 +47,9 @@ struct Output {
 /// Text in bold, or in a colour ("31" red, "32" green, "2" dim) at a terminal; as it is elsewhere.
 [[nodiscard]] std::string styled(std::string_view text, std::string_view sgr);
 
+/// "2030-03-17T17:46:40Z".
+[[nodiscard]] std::string utc_text(std::int64_t unix_s);
+
 /// A table with a header line; columns as wide as their content, the last one cut to the terminal.
 ///
 /// shapes   rows of as many cells as the header

@@ -3,9 +3,13 @@
 // that a repeated enrolment asks with the same key, and the certificate last: where it is, the enrolment is whole.
 #include "client/node.h"
 
+#include <algorithm>
+#include <utility>
+
 #include <fmt/format.h>
 
 #include "common/crash_point.h"
+#include "common/queue.h"
 #include "common/text.h"
 #include "wire/join.h"
 
@@ -15,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t largest_addresses = 16 * 1024;
+constexpr Duration ask_again = std::chrono::seconds(3);  // a person signs: minutes, or days
 
 Result<KeyPair> own_key(const fs::path& state) {
     const auto file = state / "join.key";
@@ -42,9 +47,34 @@ bool is_enrolled(const fs::path& state, Role role) {
     return fs::exists(places(state, role).credentials / "node.crt", ignored);
 }
 
-Status enrol(const fs::path& state, const JoinToken& token, const std::function<void(std::string_view)>& say) {
+/// Asks until there is a certificate or a refusal; the key stays the same, so the request does.
+Result<Credentials> ask_until_signed(const JoinToken& token, const KeyPair& key,
+                                     const std::function<void(std::string_view)>& say, Duration wait) {
+    BoundedQueue<int> nothing(1);
+    const auto until = real_now() + wait;
+    bool said = false;
+    while (true) {
+        auto joined = join_federation(token, key, said ? [](std::string_view) {} : say);
+        if (joined || joined.error().code != "awaiting_signature") {
+            return joined;
+        }
+        const auto left = until - real_now();
+        if (left <= Duration::zero()) {
+            return fail(joined.error().kind, joined.error().code,
+                        joined.error().message + " with the same command and state folder");
+        }
+        if (!std::exchange(said, true)) {
+            say(fmt::format("the federation's authority signs elsewhere; waiting for {}'s certificate, up to {}",
+                            token.name, format_duration(wait)));
+        }
+        (void)nothing.pop_for(std::min<Duration>(ask_again, left));
+    }
+}
+
+Status enrol(const fs::path& state, const JoinToken& token, const std::function<void(std::string_view)>& say,
+             Duration wait) {
     TRY_ASSIGN(const auto key, own_key(state));
-    TRY_ASSIGN(const auto credentials, join_federation(token, key, say));
+    TRY_ASSIGN(const auto credentials, ask_until_signed(token, key, say, wait));
     std::string addresses;
     for (const auto& address : token.addresses) {
         addresses += address.text() + "\n";
@@ -77,7 +107,7 @@ Result<std::vector<Address>> read_addresses(const fs::path& file) {
 }  // namespace
 
 Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& token,
-                                  const std::function<void(std::string_view)>& say) {
+                                  const std::function<void(std::string_view)>& say, Duration wait) {
     TRY(make_private_folder(state));
     TRY_ASSIGN(auto lock, FolderLock::acquire(state));
     auto role =
@@ -92,7 +122,7 @@ Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& toke
         TRY_ASSIGN(const auto parsed, parse_token(token));
         role = parsed.role;
         if (!is_enrolled(state, role)) {
-            TRY(enrol(state, parsed, say));
+            TRY(enrol(state, parsed, say, wait));
         }
     }
     TRY_ASSIGN(const auto credentials, load_credentials(places(state, role).credentials));

@@ -11,6 +11,7 @@
 #include "client/node_files.h"
 #include "client/node_log.h"
 #include "client/node_trainer.h"
+#include "client/renewal.h"
 #include "client/session.h"
 #include "common/effect_queue.h"
 #include "common/overloaded.h"
@@ -79,6 +80,7 @@ struct Node::Parts {
     std::unique_ptr<TransferEngine> transfers;
     std::unique_ptr<NodeTrainer> trainer;
     std::unique_ptr<Session> session;
+    std::optional<Renewal> renewal;
     std::thread forward;
     EffectQueue<Effects> effects;
     ConnectionId connection = 0;
@@ -119,6 +121,8 @@ struct Node::Parts {
     void connect();
     void fetch(const FetchModel& job);
     void train(const Train& job);
+    void keep_certificate();
+    void hear(const Reply& reply);
 
     void on(const LinkEvent& event);
     void on(const Event& event) { step(event); }
@@ -156,7 +160,8 @@ Status Node::Parts::start() {
 
 Status Node::Parts::start_link() {
     TRY_ASSIGN(auto credentials, load_credentials(options.state / "node"));
-    TRY_ASSIGN(link, Link::start({.credentials = std::move(credentials)}, link_queues));
+    renewal.emplace(options.state / "node", credentials);
+    TRY_ASSIGN(link, Link::start({.credentials = std::move(credentials), .unix_now = options.unix_now}, link_queues));
     const auto source = [this](const Digest& digest, const PeerIdentity& reader) -> Result<Blob> {
         if (reader.identity.role != Role::coordinator) {
             return fail(ErrorKind::refused, "not_for_you", "updates are for the coordinator only");
@@ -200,6 +205,29 @@ Status Node::Parts::run() {
         if (now >= wake_at) {
             step(Tick{});
         }
+        keep_certificate();
+    }
+}
+
+// Beside the session machine: whatever it is at work on goes on.
+void Node::Parts::keep_certificate() {
+    if (session->online()) {
+        if (auto request = renewal->ask(now, options.unix_now())) {
+            link->send(connection, *std::move(request));
+        }
+    }
+    if (const auto line = renewal->take_words(); !line.empty()) {
+        options.say(line);
+    }
+}
+
+void Node::Parts::hear(const Reply& reply) {
+    const auto renewed = renewal->hear(reply, options.unix_now());
+    if (!renewed) {
+        return;
+    }
+    if (const auto used = link->use(*renewed); !used) {
+        options.say(used.error().message);
     }
 }
 
@@ -315,6 +343,7 @@ void Node::Parts::on(const LinkEvent& event) {
         if (e.connection == connection) {
             ++attempts;  // the next address, where there are several
             transfers->detach(e.connection);
+            renewal->forget();
             step(Disconnected{e.why});
         }
     };
@@ -330,6 +359,9 @@ void Node::Parts::on(const LinkEvent& event) {
             link->set_pace(connection, Pace::leased);
         } else if (std::holds_alternative<Ended>(e.message)) {
             link->set_pace(connection, Pace::idle);
+        }
+        if (const auto* reply = std::get_if<Reply>(&e.message)) {
+            return hear(*reply);
         }
         if (const auto* request = std::get_if<Request>(&e.message)) {
             return answer(*request);

@@ -29,6 +29,7 @@ struct NodeOptions {
     std::function<void(const std::string&)> say;  // a line for the person at the node
     Policy policy;                                // what it will do, and what not
     std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
+    std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // certificates
     std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };
 };
 
@@ -43,10 +44,14 @@ struct Enrolment {
     std::vector<Address> coordinators;  // tried in turn
     Role role = Role::client;
 
+    /// Where the authority is elsewhere, the request waits there to be signed: it is asked for again every few seconds
+    /// for as long as `wait`; a later start with the same token goes on from there.
+    ///
     /// errors   refused `state_in_use`, or the coordinator's refusal; invalid: the token; not_found `not_enrolled`: no
-    ///          token, and none was used here; disconnected: no address of the token answers
+    ///          token, and none was used here; disconnected: no address of the token answers; timed_out
+    ///          `awaiting_signature`
     static Result<Enrolment> open(const std::filesystem::path& state, const std::string& token,
-                                  const std::function<void(std::string_view)>& say);
+                                  const std::function<void(std::string_view)>& say, Duration wait = Duration::zero());
 };
 
 class Node {

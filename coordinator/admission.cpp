@@ -37,11 +37,21 @@ Json describe(const JoinToken& token) {
         .set("expires_unix_s", token.expires_s);
 }
 
+enum class Signing { here, elsewhere };
+
 /// One transaction: the token is used and the certificate issued, or neither.
-Result<Bytes> decide(Store& store, const EnrolmentClaim& claim, const Issue& issue, std::int64_t now_s) {
+Result<Bytes> decide(Store& store, const EnrolmentClaim& claim, const Issue& issue, Signing where, std::int64_t now_s) {
     EnrolmentStore enrolment(store.database());
-    const EnrolmentRequest request{
+    EnrolmentRequest request{
         .name = claim.name, .secret_sha256 = claim.secret, .public_key = claim.public_key, .now_unix_s = now_s};
+    if (where == Signing::elsewhere) {
+        if (claim.request.empty()) {
+            return fail(ErrorKind::unsupported, "no_certificate_request",
+                        "the federation's authority is elsewhere and needs a certificate request, which this node's "
+                        "version does not send: upgrade it");
+        }
+        request.request = claim.request;
+    }
     const auto sign = [&](const TokenRecord& token, const Bytes& public_key) -> Result<CertificateRecord> {
         TRY_ASSIGN(const auto role, role_from(token.role));
         TRY_ASSIGN(auto certificate, issue(role));
@@ -109,7 +119,11 @@ void Admission::enrol(const JoinRequest& request, std::function<void(Message)> d
     store_.run([this, request, now_s = options_.unix_now(), done = std::move(done)](Store& store) {
         const auto reply = answer_join_request(
             options_.authority, request, now_s,
-            [&](const EnrolmentClaim& claim, const Issue& issue) { return decide(store, claim, issue, now_s); });
+            [&](const EnrolmentClaim& claim, const Issue& issue) {
+                const auto where = options_.authority.signs_here() ? Signing::here : Signing::elsewhere;
+                return decide(store, claim, issue, where, now_s);
+            },
+            options_.limits->certificate_lifetime_s);
         if (reply) {
             done(*reply);
             return;

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/json.h"
+#include "coordinator/daemon_limits.h"
 #include "coordinator/enrolment_store.h"
 #include "coordinator/revocations.h"
 #include "coordinator/store_thread.h"
@@ -26,6 +27,7 @@ struct AdmissionOptions {
     std::vector<Address> token_addresses;
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;
     std::shared_ptr<Revocations> revocations = std::make_shared<Revocations>();
+    std::shared_ptr<const DaemonLimits> limits = std::make_shared<const DaemonLimits>();
 };
 
 /// The store's record of a certificate. errors: corrupt, invalid: not one of ours
@@ -54,6 +56,29 @@ public:
     void list_nodes(Json online, std::set<std::string> connected, Answer done);
     /// {after, limit} -> {entries: [{sequence, entry, hash}], head, length}
     void show_audit(const Json& body, Answer done);
+    /// The verbs that need nothing but the store: token.*, certificate.renew, ca.*, audit.show. Only renewing one's own
+    /// certificate is for every role; that the others come from operators is the caller's to see to.
+    ///
+    /// errors   unsupported `unknown_verb`; those of the verbs
+    void request(std::string_view verb, const Json& body, const PeerIdentity& asker, Answer done);
+
+    /// {} -> {tokens: [{name, role, expires_unix_s, expired}]}: those that nobody has used
+    void list_tokens(Answer done);
+    /// {name} -> {name, state}. errors: not_found `unknown_token`
+    void withdraw_token(const Json& body, const std::string& by, Answer done);
+    /// {request} -> {certificate, expires_unix_s}: the successor of the certificate that the asker is connected with.
+    ///
+    /// errors   those of read_renewal_body and EnrolmentStore::renew
+    void renew(const Json& body, const PeerIdentity& asker, Answer done);
+    /// {} -> {requests: [{name, role, request, at_unix_s}]}: what waits for an authority elsewhere
+    void list_requests(Answer done);
+    /// {certificate} -> {name, role, expires_unix_s}: what was signed elsewhere for a parked request.
+    ///
+    /// errors   of verify_certificate and EnrolmentStore::import
+    void import(const Json& body, const std::string& by, Answer done);
+    /// A line for what this process did with its own certificate.
+    void note_own_renewal(const CertificateFacts& facts);
+
     /// A session was refused for good (revoked): one line per certificate and start, so that it cannot fill the log.
     void note_refusal(const PeerIdentity& peer, const std::string& address);
     /// threads  thread-safe

@@ -9,6 +9,7 @@
 #include "coordinator/http.h"
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
+#include "coordinator/own_certificate.h"
 #include "coordinator/state_files.h"
 
 namespace causeway {
@@ -69,6 +70,7 @@ struct Daemon::Parts {
     std::unique_ptr<JobRunner> jobs;
     std::unique_ptr<Admission> admission;
     std::unique_ptr<TransferEngine> transfers;
+    std::optional<OwnCertificate> own;
     std::unique_ptr<Loop> loop;
     std::thread forward;  // link events into the loop's queue
     std::unique_ptr<HttpServer> http;
@@ -91,7 +93,8 @@ struct Daemon::Parts {
         }
     }
 
-    Result<Recovered> open_store(const fs::path& state, const StateFiles& files);
+    Result<Recovered> open_store(const DaemonOptions& given, const StateFiles& files);
+    void keep_certificate(Instant now, std::int64_t unix_s);
     Status start_threads(const DaemonOptions& options, StateFiles& files);
     void start_loop(const DaemonOptions& options, NamedModels models, Recovered recovered);
     Status start_http(const Address& listen);
@@ -104,8 +107,9 @@ Status adopt_operator(Store& store, const Credentials& credentials) {
     return EnrolmentStore(store.database()).adopt(record);
 }
 
-Result<Recovered> Daemon::Parts::open_store(const fs::path& state, const StateFiles& files) {
-    TRY_ASSIGN(auto opened, Store::open(state));
+Result<Recovered> Daemon::Parts::open_store(const DaemonOptions& given, const StateFiles& files) {
+    TRY_ASSIGN(auto opened, Store::open(given.state, {.unix_now = given.unix_now, .must_exist = files.complete}));
+    TRY(mark_complete(given.state));
     TRY(adopt_operator(opened, files.first_operator));
     TRY_ASSIGN(auto revoked, EnrolmentStore(opened.database()).revoked());
     revocations->publish(std::move(revoked));
@@ -121,6 +125,7 @@ Result<Recovered> Daemon::Parts::open_store(const fs::path& state, const StateFi
 
 Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& files) {
     LinkOptions link_options{.credentials = files.coordinator, .listen = options.listen};
+    link_options.unix_now = options.unix_now;
     link_options.admit = [q = queue, known = revocations](const PeerIdentity& peer, const std::string& address) {
         if (!known->contains(peer.fingerprint)) {
             return Status();
@@ -142,7 +147,11 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
     AdmissionOptions desk{.authority = files.authority, .token_addresses = std::move(addresses)};
     desk.revocations = revocations;
+    desk.unix_now = options.unix_now;
+    desk.limits = options.limits;
     admission = std::make_unique<Admission>(std::move(desk), *store);
+    own.emplace(OwnCertificateOptions{options.state, files.authority, files.coordinator,
+                                      [limits = options.limits] { return limits->certificate_lifetime_s.load(); }});
     clear_spool(options.state / "spool");
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
     return {};
@@ -155,14 +164,33 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
     machine.models = std::move(models);
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
+    const auto each_turn = [this, unix_now = options.unix_now, alive = options.alive](Instant now) {
+        keep_certificate(now, unix_now());
+        if (alive) {
+            alive(now);
+        }
+    };
     loop = std::make_unique<Loop>(
         Coordinator(std::move(machine), std::move(recovered)),
-        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", options.alive}, queue);
+        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", each_turn}, queue);
     forward = std::thread([events = link_queues.control, q = queue] {
         while (auto event = events->pop()) {
             q->push(std::move(*event));
         }
     });
+}
+
+void Daemon::Parts::keep_certificate(Instant now, std::int64_t unix_s) {
+    const auto renewed = own->keep(now, unix_s);
+    if (!renewed) {
+        return;
+    }
+    if (const auto used = link->use(*renewed); !used) {
+        log_error("coordinator", used.error().message);
+    }
+    if (const auto facts = read_certificate(renewed->certificate)) {
+        admission->note_own_renewal(*facts);
+    }
 }
 
 Status Daemon::Parts::start_http(const Address& listen) {
@@ -178,9 +206,13 @@ Status Daemon::Parts::start_http(const Address& listen) {
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
     TRY(prepare_process_for_links(limits::sessions));
     TRY_ASSIGN(auto models, describe_models(options.models));
-    TRY_ASSIGN(auto files, open_state(options.state, options.federation, wall_clock_unix_s()));
+    TRY_ASSIGN(auto files,
+               open_state(options.state, {.federation = options.federation,
+                                          .authority = options.authority,
+                                          .now_s = options.unix_now(),
+                                          .certificate_lifetime_s = options.limits->certificate_lifetime_s}));
     auto parts = std::make_unique<Parts>(std::move(files.lock));
-    TRY_ASSIGN(auto recovered, parts->open_store(options.state, files));
+    TRY_ASSIGN(auto recovered, parts->open_store(options, files));
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));
     parts->start_loop(options, std::move(models), std::move(recovered));

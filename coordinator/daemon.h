@@ -15,6 +15,8 @@
 #include <vector>
 
 #include "common/time.h"
+#include "coordinator/daemon_limits.h"
+#include "coordinator/state_files.h"
 #include "wire/address.h"
 
 namespace causeway {
@@ -28,7 +30,10 @@ struct DaemonOptions {
     std::map<std::string, std::filesystem::path> models;    // safetensors files by name, for `init_from`
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
-    std::optional<Address> http;         // loopback: /healthz and /metrics
+    std::optional<Address> http;  // loopback: /healthz and /metrics
+    AuthorityKind authority = AuthorityKind::own;
+    std::shared_ptr<DaemonLimits> limits = std::make_shared<DaemonLimits>();
+    std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // certificates, tokens, the audit log
     std::function<void(Instant)> alive;  // on each turn of the loop, at least once a second: a watchdog's proof of life
 };
 

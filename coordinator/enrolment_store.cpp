@@ -11,7 +11,7 @@ namespace {
 const std::string all_columns =
     "SELECT fingerprint, name, role, public_key, certificate, issued, expires, revoked FROM certificates ";
 
-Result<CertificateRecord> read_certificate(const Statement& row) {
+Result<CertificateRecord> record_of(const Statement& row) {
     CertificateRecord record;
     TRY_ASSIGN(record.fingerprint, row.digest(0));
     record.name = row.text(1);
@@ -37,9 +37,10 @@ Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix
         TRY_ASSIGN(const auto taken, name_is_taken(token.name, now_unix_s));
         if (taken) {
             return refuse("name_taken", "the name " + token.name +
-                                            " is in use in this federation, by a node or an unused token; choose "
-                                            "another, or revoke it first: causeway node revoke " +
-                                            token.name);
+                                            " is in use in this federation; choose another, or free it first: " +
+                                            "causeway node revoke " + token.name +
+                                            " if a node has it, causeway token revoke " + token.name +
+                                            " if an unused token has it");
         }
         // An unused token that expired makes room for its successor.
         TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL"));
@@ -58,15 +59,17 @@ Status EnrolmentStore::add_token(const TokenRecord& token, std::int64_t now_unix
 Result<bool> EnrolmentStore::name_is_taken(const std::string& name, std::int64_t now_unix_s) {
     TRY_ASSIGN(auto query,
                database_.prepare("SELECT 1 FROM certificates WHERE name = ? AND revoked IS NULL "
+                                 "UNION SELECT 1 FROM requests WHERE name = ? "
                                  "UNION SELECT 1 FROM tokens WHERE name = ? AND used_by IS NULL AND expires > ?"));
-    return query.bind(name, name, now_unix_s).next();
+    return query.bind(name, name, name, now_unix_s).next();
 }
 
+// What is parked stays parked, though the answer is a refusal: it is the one that says "ask again".
 Result<CertificateRecord> EnrolmentStore::enrol(const EnrolmentRequest& request, const IssueCertificate& issue) {
     Result<CertificateRecord> answer = fail(ErrorKind::io, "io", "");
     TRY(database_.transaction("enrolment", [&]() -> Status {
         answer = enrol_now(request, issue);
-        return answer ? Status{} : fail(answer.error());
+        return answer || is_awaiting(answer.error()) ? Status{} : fail(answer.error());
     }));
     return answer;
 }
@@ -92,10 +95,14 @@ Result<CertificateRecord> EnrolmentStore::enrol_now(const EnrolmentRequest& requ
         return refuse("token_expired", "the token of " + request.name + " has expired: ask for a new one");
     }
     // From here on an error undoes everything: a signature that failed has not used the token up.
-    TRY_ASSIGN(auto certificate, issue(token, request.public_key));
-    TRY(insert(certificate));
     TRY_ASSIGN(auto use, database_.prepare("UPDATE tokens SET used_by = ? WHERE secret_sha256 = ?"));
     TRY(use.bind(request.public_key, request.secret_sha256).run());
+    if (!request.request.empty()) {
+        TRY(park({token.name, token.role, request.public_key, request.request, request.now_unix_s}));
+        return fail(awaiting_signature(token.name));
+    }
+    TRY_ASSIGN(auto certificate, issue(token, request.public_key));
+    TRY(insert(certificate));
     TRY(audit(request.now_unix_s, "node.enrolled",
               Json::object()
                   .set("node", certificate.name)
@@ -106,6 +113,10 @@ Result<CertificateRecord> EnrolmentStore::enrol_now(const EnrolmentRequest& requ
 
 Result<CertificateRecord> EnrolmentStore::repeat_answer(const EnrolmentRequest& request) {
     TRY_ASSIGN(auto known, certificate_of_key(request.name, request.public_key));
+    TRY_ASSIGN(const auto waits, is_parked(request.public_key));
+    if (!known && waits) {
+        return fail(awaiting_signature(request.name));
+    }
     if (!known || known->revoked_unix_s) {
         return refuse("revoked", "the node " + request.name + " was revoked; it cannot join with this token again");
     }
@@ -121,7 +132,7 @@ Result<std::optional<CertificateRecord>> EnrolmentStore::certificate_of_key(cons
     if (!exists) {
         return std::optional<CertificateRecord>{};
     }
-    TRY_ASSIGN(auto record, read_certificate(query));
+    TRY_ASSIGN(auto record, record_of(query));
     return std::optional(std::move(record));
 }
 
@@ -158,7 +169,7 @@ Result<CertificateRecord> EnrolmentStore::find_certificate(const Digest& fingerp
     if (!exists) {
         return fail(ErrorKind::not_found, "unknown_certificate", "this coordinator issued no such certificate");
     }
-    return read_certificate(query);
+    return record_of(query);
 }
 
 Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s, const std::string& by) {
@@ -168,7 +179,9 @@ Status EnrolmentStore::revoke(const std::string& name, std::int64_t now_unix_s, 
         // A token whose text was lost (a kill before the reply) would keep its name until it expires.
         TRY_ASSIGN(auto drop, database_.prepare("DELETE FROM tokens WHERE name = ? AND used_by IS NULL RETURNING 1"));
         TRY_ASSIGN(const auto invited, drop.bind(name).next());
-        if (!certified && !invited) {
+        TRY_ASSIGN(auto forget, database_.prepare("DELETE FROM requests WHERE name = ? RETURNING 1"));
+        TRY_ASSIGN(const auto waits, forget.bind(name).next());
+        if (!certified && !invited && !waits) {
             return fail(ErrorKind::not_found, "unknown_node",
                         "no node of the name " + name + " can be revoked; causeway node list shows those there are");
         }
@@ -209,7 +222,7 @@ Result<std::vector<CertificateRecord>> EnrolmentStore::nodes() {
             return nodes;
         }
         if (nodes.empty() || nodes.back().name != query.text(1)) {
-            TRY_ASSIGN(auto record, read_certificate(query));
+            TRY_ASSIGN(auto record, record_of(query));
             nodes.push_back(std::move(record));
         }
     }

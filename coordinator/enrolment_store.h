@@ -42,7 +42,38 @@ struct EnrolmentRequest {
     Digest secret_sha256;
     Bytes public_key;
     std::int64_t now_unix_s = 0;
+    Bytes request{};  // PKCS#10: parked until it is signed elsewhere, instead of being signed here
 };
+
+/// An identity that asks for the successor of the certificate it is connected with.
+struct RenewalRequest {
+    std::string name;
+    std::string role;
+    Digest present;    // the session's certificate
+    Bytes public_key;  // the next key
+    std::int64_t now_unix_s = 0;
+    Bytes request{};  // as above
+};
+
+/// A request that waits for an authority elsewhere.
+struct ParkedRequest {
+    std::string name;
+    std::string role;
+    Bytes public_key;
+    Bytes request;
+    std::int64_t at_unix_s = 0;
+};
+
+/// A token that nobody has used.
+struct TokenRow {
+    std::string name;
+    std::string role;
+    std::int64_t expires_unix_s = 0;
+};
+
+/// The answer while a request is parked: its owner asks again with the same key.
+Error awaiting_signature(const std::string& name);
+bool is_awaiting(const Error& error);
 
 /// Signs for a token's name and role. Called inside the transaction; its error undoes everything.
 using IssueCertificate = std::function<Result<CertificateRecord>(const TokenRecord& token, const Bytes& public_key)>;
@@ -61,6 +92,24 @@ public:
     /// errors   refused `token_unknown`, `token_name`: made for another name, `token_expired`, `token_used`: by another
     ///          key, `revoked`: its node was revoked since; and issue's own
     Result<CertificateRecord> enrol(const EnrolmentRequest& request, const IssueCertificate& issue);
+
+    /// The token's name is free again. errors: not_found `unknown_token`: no unused token of that name
+    Status withdraw_token(const std::string& name, std::int64_t now_unix_s, const std::string& by);
+    /// Unused tokens by name, expired ones too.
+    Result<std::vector<TokenRow>> tokens();
+
+    /// The successor of a certificate; the same key gets the same one again. cost: 1 flush, none when repeated
+    ///
+    /// errors   refused `revoked`, `renewal_not_due`, `awaiting_signature`; overloaded `too_many_certificates`
+    Result<CertificateRecord> renew(const RenewalRequest& request, const IssueCertificate& issue);
+
+    // ---- an authority elsewhere
+    Result<std::vector<ParkedRequest>> parked();
+    /// A certificate that was signed elsewhere, for a parked request: its owner gets it when it asks again.
+    ///
+    /// errors   not_found `unknown_request`: nothing of that key waits; invalid `wrong_certificate`: for another name
+    ///          or role
+    Status import(const CertificateRecord& certificate, std::int64_t now_unix_s, const std::string& by);
 
     /// A certificate issued without a token: the coordinator's own, the first operator's, renewals.
     Status add_certificate(const CertificateRecord& certificate);
@@ -82,6 +131,11 @@ private:
     Result<std::optional<CertificateRecord>> certificate_of_key(const std::string& name, const Bytes& public_key);
     Result<CertificateRecord> enrol_now(const EnrolmentRequest& request, const IssueCertificate& issue);
     Result<CertificateRecord> repeat_answer(const EnrolmentRequest& request);
+    Result<CertificateRecord> renew_now(const RenewalRequest& request, const IssueCertificate& issue);
+    Status check_renewal(const RenewalRequest& request);
+    Status park(const ParkedRequest& request);
+    Result<bool> is_parked(const Bytes& public_key);
+    Result<bool> certificate_of_name(const std::string& name);
     Status insert(const CertificateRecord& certificate);
     Status audit(std::int64_t now_unix_s, const char* event, Json detail);
     Result<bool> name_is_taken(const std::string& name, std::int64_t now_unix_s);

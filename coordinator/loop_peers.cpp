@@ -11,7 +11,11 @@ namespace causeway {
 namespace {
 
 /// Verbs that the loop hands to the admission desk instead of the machines: they need the store.
-constexpr std::string_view desk_verbs[] = {"token.new", "node.list", "node.revoke", "audit.show", "node.log"};
+constexpr std::string_view desk_verbs[] = {"token.new",   "token.list",        "token.revoke", "node.list",
+                                           "node.revoke", "certificate.renew", "ca.requests",  "ca.import",
+                                           "audit.show",  "node.log"};
+/// The one verb for every role: what it asks for is the asker's own.
+constexpr std::string_view for_everyone = "certificate.renew";
 
 bool is_desk_verb(const Request& request) {
     return std::ranges::find(desk_verbs, request.verb) != std::end(desk_verbs);
@@ -112,7 +116,7 @@ void Loop::on_peer(const PeerHeard& event) {
 /// The requester is named in the audit log; the answer comes back through the queue.
 void Loop::on_request(ConnectionId connection, const Session& session, const Request& request) {
     const auto& who = session.peer.identity;
-    if (who.role != Role::operator_) {
+    if (who.role != Role::operator_ && request.verb != for_everyone) {
         return answer(connection, request.id,
                       fail(ErrorKind::refused, "not_an_operator", "only an operator's identity may ask for this"));
     }
@@ -123,16 +127,14 @@ void Loop::on_request(ConnectionId connection, const Session& session, const Req
     const Admission::Answer done = [queue = queue_, connection, id = request.id](const Result<Json>& reply) {
         queue->push(SendLater{connection, to_reply(id, reply)});
     };
-    if (request.verb == "token.new") {
-        partners_.admission.new_token(*body, who.node, done);
-    } else if (request.verb == "node.list") {
+    if (request.verb == "node.list") {
         partners_.admission.list_nodes(list_nodes(machine_.members(), machine_.experiments()), connected(), done);
-    } else if (request.verb == "audit.show") {
-        partners_.admission.show_audit(*body, done);
     } else if (request.verb == "node.log") {
         ask_node(connection, request, who.node, *body);
-    } else {
+    } else if (request.verb == "node.revoke") {
         revoke(*body, who.node, done);
+    } else {
+        partners_.admission.request(request.verb, *body, session.peer, done);
     }
 }
 
@@ -158,8 +160,10 @@ std::set<std::string> Loop::connected() const {
 void Loop::on_join(ConnectionId connection, const JoinRequest& request) {
     partners_.admission.enrol(request, [queue = queue_, connection, name = request.name](Message reply) {
         const auto* refusal = std::get_if<ErrorNotice>(&reply);
-        log_info("coordinator", refusal ? fmt::format("{} may not join: {}", name, refusal->message)
-                                        : fmt::format("{} has joined", name));
+        const auto* words = refusal == nullptr                      ? "{} has joined{}"
+                            : refusal->kind == ErrorKind::timed_out ? "{} has to wait: {}"
+                                                                    : "{} may not join: {}";
+        log_info("coordinator", fmt::format(fmt::runtime(words), name, refusal ? refusal->message : std::string()));
         queue->push(SendLater{connection, std::move(reply)});
     });
 }

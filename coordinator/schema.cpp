@@ -102,7 +102,17 @@ CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(AB
 CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 )sql";
 
-constexpr std::array migrations{format_1};
+// Requests that wait for an authority elsewhere: enrolments (their token is used by that key) and renewals.
+constexpr const char* format_2 = R"sql(
+CREATE TABLE requests (
+    public_key BLOB PRIMARY KEY,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL,
+    request BLOB NOT NULL,       -- DER PKCS#10
+    at INTEGER NOT NULL) WITHOUT ROWID;
+)sql";
+
+constexpr std::array migrations{format_1, format_2};
 
 }  // namespace
 

@@ -31,6 +31,13 @@ bool is_terminal(std::string_view state) {
     return state == "succeeded" || state == "failed" || state == "cancelled";
 }
 
+tl::unexpected<Error> lost(const std::filesystem::path& path) {
+    return fail(ErrorKind::corrupt, "store_lost",
+                path.string() +
+                    " is missing or empty, though this folder's federation has been running: restore the "
+                    "folder from a backup (docs/service.md); to begin a new federation, name a new folder");
+}
+
 Json to_json(const std::vector<std::string>& names) {
     auto array = Json::array();
     for (const auto& name : names) {
@@ -43,7 +50,15 @@ Json to_json(const std::vector<std::string>& names) {
 
 Result<Store> Store::open(const std::filesystem::path& state, StoreOptions options) {
     const auto path = state / "coordinator.db";
+    std::error_code ignored;
+    if (options.must_exist && !std::filesystem::exists(path, ignored)) {
+        return lost(path);
+    }
     TRY_ASSIGN(auto database, Database::open(path, options.database));
+    TRY_ASSIGN(const auto format, single_integer(database, "PRAGMA user_version"));
+    if (options.must_exist && format == 0) {
+        return lost(path);
+    }
     Store store(std::move(database), std::move(options.unix_now));
     TRY(store.migrate(path, options.migrations.empty() ? store_migrations() : options.migrations));
     TRY(store.raise_epoch());

@@ -21,13 +21,15 @@ struct StoreOptions {
     DatabaseOptions database;
     std::span<const char* const> migrations;                     // empty: this build's (coordinator/schema.h)
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // dates the audit log
+    bool must_exist = false;  // the folder's identity has been used: an empty store would be a forgotten federation
 };
 
 class Store {
 public:
     /// Opens STATE/coordinator.db (making it when there is none), migrates it and raises the epoch, durably.
     ///
-    /// errors   unsupported `newer_format`: a newer release wrote it; refused `state_in_use`
+    /// errors   unsupported `newer_format`: a newer release wrote it; refused `state_in_use`; corrupt `store_lost`: it
+    ///          had to exist and does not, or is empty
     static Result<Store> open(const std::filesystem::path& state, StoreOptions options = {});
 
     /// All of it or nothing, durable when it returns. Executing a commit or a status again changes nothing, so a step

@@ -157,6 +157,7 @@ struct Committed {
   model @2 :Data;                 # after the round
   counted @3 :Bool;
   update @4 :Data;                # the update spoken of
+  auditHead @5 :Data;             # the audit log's last hash: a log that lacks it later was cut
 }
 
 struct Dropped {
@@ -223,6 +224,7 @@ struct JoinRequest {
   secret @1 :Data;                # 32 bytes of the token
   publicKey @2 :Data;             # DER SubjectPublicKeyInfo, P-256
   signature @3 :Data;             # ECDSA-SHA256 over "causeway-join" || secret || name: proof of possession
+  request @4 :Data;               # DER PKCS#10 of that key, for an authority elsewhere; empty: an older node
 }
 
 struct JoinReply {

@@ -191,6 +191,7 @@ Result<Bytes> find_authority(const std::vector<Bytes>& chain, const Trust& trust
 }
 
 /// The chain is the authority and the leaf, nothing between: no intermediate can widen what the authority signed.
+/// PARTIAL_CHAIN: the authority is believed for itself, also where another one certified it.
 /// STRICT demands RFC 5280's extensions (key identifiers, criticality), which every certificate of ours has.
 Status verify_signature_and_time(X509* certificate, X509* authority, std::int64_t now_s) {
     const std::unique_ptr<X509_STORE, Free<X509_STORE_free>> store(X509_STORE_new());
@@ -199,7 +200,7 @@ Status verify_signature_and_time(X509* certificate, X509* authority, std::int64_
     X509_STORE_CTX_init(context.get(), store.get(), certificate, nullptr);
     auto* rules = X509_STORE_CTX_get0_param(context.get());
     X509_VERIFY_PARAM_set_time(rules, now_s);
-    X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT);
+    X509_VERIFY_PARAM_set_flags(rules, X509_V_FLAG_X509_STRICT | X509_V_FLAG_PARTIAL_CHAIN);
     X509_VERIFY_PARAM_set_depth(rules, 1);
     if (X509_verify_cert(context.get()) == 1) {
         return {};
@@ -242,6 +243,24 @@ Result<Bytes> issue_certificate(const Authority& authority, ByteView public_key,
     return sign_certificate(self, authority.key);
 }
 
+namespace {
+
+/// An authority elsewhere may not lay notBefore back; of a life shorter than that day nothing is taken away.
+std::int64_t part_of_life(const CertificateFacts& facts, std::int64_t parts, std::int64_t of) {
+    const auto whole = facts.not_after_s - facts.not_before_s;
+    const auto begin = facts.not_before_s + (whole > clock_tolerance_s ? clock_tolerance_s : 0);
+    return begin + (facts.not_after_s - begin) * parts / of;
+}
+
+}  // namespace
+
+std::int64_t renewal_due_s(const CertificateFacts& facts) {
+    return part_of_life(facts, 2, 3);
+}
+std::int64_t renewal_allowed_s(const CertificateFacts& facts) {
+    return part_of_life(facts, 1, 2);
+}
+
 Result<CertificateFacts> read_certificate(ByteView certificate) {
     TRY_ASSIGN(const auto parsed, parse(certificate));
     return read(parsed.get());
@@ -251,16 +270,26 @@ Digest certificate_fingerprint(ByteView certificate) {
     return sha256(certificate);
 }
 
-Result<Digest> certificate_key_digest(ByteView certificate) {
+Result<Bytes> certificate_public_key(ByteView certificate) {
     TRY_ASSIGN(const auto parsed, parse(certificate));
     unsigned char* allocated = nullptr;
     const int size = i2d_X509_PUBKEY(X509_get_X509_PUBKEY(parsed.get()), &allocated);
     if (size <= 0) {
         return bad_certificate();
     }
-    const auto digest = sha256(std::as_bytes(std::span(allocated, static_cast<std::size_t>(size))));
+    auto key = to_bytes(std::as_bytes(std::span(allocated, static_cast<std::size_t>(size))));
     OPENSSL_free(allocated);
-    return digest;
+    return key;
+}
+
+Result<Digest> certificate_key_digest(ByteView certificate) {
+    TRY_ASSIGN(const auto key, certificate_public_key(certificate));
+    return sha256(key);
+}
+
+Result<bool> is_authority(ByteView certificate) {
+    TRY_ASSIGN(const auto parsed, parse(certificate));
+    return X509_check_ca(parsed.get()) > 0;
 }
 
 Result<std::string> certificate_common_name(ByteView certificate) {

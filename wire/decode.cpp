@@ -217,8 +217,12 @@ struct Reader {
                 from.getIndex()};
     }
     Committed read(cs::Committed::Reader from) {
-        return {from.getExperiment(), from.getRound(), judge.digest(from.getModel(), "committed.model"),
-                from.getCounted(), judge.digest(from.getUpdate(), "committed.update")};
+        return {from.getExperiment(),
+                from.getRound(),
+                judge.digest(from.getModel(), "committed.model"),
+                from.getCounted(),
+                judge.digest(from.getUpdate(), "committed.update"),
+                judge.digest(from.getAuditHead(), "committed.audit_head")};
     }
     Dropped read(cs::Dropped::Reader from) {
         return {read(from.getLease()), judge.text(from.getCode(), max_code, "dropped.code"),
@@ -267,7 +271,8 @@ struct Reader {
         return {judge.text(from.getName(), max_name, "join_request.name"),
                 judge.bytes(from.getSecret(), 32, "join_request.secret"),
                 judge.bytes(from.getPublicKey(), max_code, "join_request.public_key"),
-                judge.bytes(from.getSignature(), max_code, "join_request.signature")};
+                judge.bytes(from.getSignature(), max_code, "join_request.signature"),
+                judge.bytes(from.getRequest(), max_der, "join_request.request")};
     }
     JoinReply read(cs::JoinReply::Reader from) {
         return {judge.bytes(from.getCertificate(), max_der, "join_reply.certificate"),

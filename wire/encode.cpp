@@ -160,6 +160,7 @@ struct Writer {
         c.setModel(raw(m.model));
         c.setCounted(m.counted);
         c.setUpdate(raw(m.update));
+        c.setAuditHead(raw(m.audit_head));
     }
     void operator()(const Dropped& m) {
         auto d = to.initDropped();
@@ -220,6 +221,7 @@ struct Writer {
         j.setSecret(raw(m.secret));
         j.setPublicKey(raw(m.public_key));
         j.setSignature(raw(m.signature));
+        j.setRequest(raw(m.request));
     }
     void operator()(const JoinReply& m) {
         auto j = to.initJoinReply();

@@ -1,6 +1,8 @@
 // The three steps of an enrolment.
 #include "wire/enrolment.h"
 
+#include "wire/certificate_request.h"
+
 namespace causeway {
 namespace {
 
@@ -13,6 +15,19 @@ Bytes signed_claim(ByteView secret, std::string_view name) {
     return claim.take();
 }
 
+/// The request for an authority elsewhere is for the same key and name; the role is the token's, judged by who signs.
+Status check_enclosed(const JoinRequest& request) {
+    if (request.request.empty()) {
+        return {};
+    }
+    TRY_ASSIGN(const auto enclosed, read_certificate_request(request.request));
+    if (enclosed.public_key != request.public_key || enclosed.identity.node != request.name) {
+        return fail(ErrorKind::invalid, "bad_certificate_request",
+                    "the certificate request is refused: it is for another key or name than the enrolment");
+    }
+    return {};
+}
+
 tl::unexpected<Error> wrong_reply(std::string message) {
     return fail(ErrorKind::refused, "wrong_certificate", std::move(message) + ": ask for a new token");
 }
@@ -21,21 +36,25 @@ tl::unexpected<Error> wrong_reply(std::string message) {
 
 Result<JoinRequest> make_join_request(const JoinToken& token, const KeyPair& key) {
     TRY_ASSIGN(auto signature, sign(key, signed_claim(token.secret, token.name)));
-    return JoinRequest{token.name, token.secret, key.public_key, std::move(signature)};
+    TRY_ASSIGN(auto request, make_certificate_request(key, {token.federation, token.role, token.name}));
+    return JoinRequest{token.name, token.secret, key.public_key, std::move(signature), std::move(request)};
 }
 
 // Form first, then possession of the key, then the store: a stranger without a key costs no transaction.
 Result<JoinReply> answer_join_request(const Authority& authority, const JoinRequest& request, std::int64_t now_s,
-                                      const EnrolmentDecision& store) {
+                                      const EnrolmentDecision& store, std::int64_t lifetime_s) {
     TRY(check_name(request.name, "node's name"));
     TRY(check_public_key(request.public_key));
     if (!verify_signature(request.public_key, signed_claim(request.secret, request.name), request.signature)) {
         return fail(ErrorKind::refused, "bad_signature", "the request is not signed by the key it names");
     }
     const Issue issue = [&](Role role) {
-        return issue_certificate(authority, request.public_key, {authority.federation, role, request.name}, now_s);
+        return issue_certificate(authority, request.public_key, {authority.federation, role, request.name}, now_s,
+                                 lifetime_s);
     };
-    TRY_ASSIGN(auto certificate, store({request.name, sha256(request.secret), request.public_key}, issue));
+    TRY(check_enclosed(request));
+    TRY_ASSIGN(auto certificate,
+               store({request.name, sha256(request.secret), request.public_key, request.request}, issue));
     return JoinReply{std::move(certificate), authority.certificate, authority.federation};
 }
 

@@ -21,6 +21,7 @@ struct EnrolmentClaim {
     std::string name;
     Digest secret;       // SHA-256 of the token's secret
     Bytes public_key;
+    Bytes request;  // PKCS#10 for an authority elsewhere; judged, or empty
 };
 /// Makes the certificate for a role: called by the store inside its transaction when the token is fresh.
 using Issue = std::function<Result<Bytes>(Role role)>;
@@ -34,9 +35,9 @@ Result<JoinRequest> make_join_request(const JoinToken& token, const KeyPair& key
 
 /// The coordinator's answer to a request.
 ///
-/// errors  invalid: bad_name, bad_public_key; refused: bad_signature, or the store's
+/// errors  invalid: bad_name, bad_public_key; refused: bad_signature, or the store's; those of a certificate request
 Result<JoinReply> answer_join_request(const Authority& authority, const JoinRequest& request, std::int64_t now_s,
-                                      const EnrolmentDecision& store);
+                                      const EnrolmentDecision& store, std::int64_t lifetime_s = node_certificate_s);
 
 /// The node judges what it got: its own key, its own name and role, signed by the token's authority.
 ///

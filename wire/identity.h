@@ -57,8 +57,9 @@ constexpr std::int64_t clock_tolerance_s = day_s;  // notBefore lies this far ba
 
 struct Authority {
     std::string federation;
-    KeyPair key;
-    Bytes certificate;  // DER, self-signed
+    KeyPair key;        // empty where the authority is elsewhere: nothing is signed here then
+    Bytes certificate;  // DER: self-signed, or what the authority elsewhere signs with
+    [[nodiscard]] bool signs_here() const { return !key.private_key.empty(); }
 };
 /// A new authority for a federation. cost: one key, one signature
 Result<Authority> make_authority(const std::string& federation, std::int64_t now_s);
@@ -72,11 +73,20 @@ struct CertificateFacts {
     std::int64_t not_after_s = 0;
     Digest fingerprint;  // SHA-256 of the DER
 };
+/// When to ask for its successor: past two thirds of its life. The day that notBefore lies back is not lived.
+std::int64_t renewal_due_s(const CertificateFacts& facts);
+/// The same for the first half, before which nobody gets a successor: clocks differ, but not by weeks.
+std::int64_t renewal_allowed_s(const CertificateFacts& facts);
 /// What a certificate says, believed by nobody yet. errors: corrupt `bad_certificate`, invalid `bad_identity`
 Result<CertificateFacts> read_certificate(ByteView certificate);
 Digest certificate_fingerprint(ByteView certificate);
+/// DER SubjectPublicKeyInfo. errors: corrupt
+Result<Bytes> certificate_public_key(ByteView certificate);
 /// SHA-256 of the certificate's SubjectPublicKeyInfo: what a join token carries of the CA. errors: corrupt
 Result<Digest> certificate_key_digest(ByteView certificate);
+
+/// Whether it may sign certificates. errors: corrupt
+Result<bool> is_authority(ByteView certificate);
 
 /// The subject's common name: an authority's federation, a node's name. errors: corrupt
 Result<std::string> certificate_common_name(ByteView certificate);
@@ -111,7 +121,21 @@ struct Credentials {
 Status save_credentials(const std::filesystem::path& folder, const Credentials& credentials);
 /// errors  not_found; refused: a key that others may read; corrupt: not PEM, or key and certificate of two nodes
 Result<Credentials> load_credentials(const std::filesystem::path& folder);
-/// ca.key (0600), ca.crt.
+
+// Renewal, crash-safe at any instant: next.key is durable before anyone hears of it; node.crt's replacement is the one
+// step that counts, and whichever key belongs to it is the node's; then next.key becomes node.key. Until then the old
+// pair is whole. Readers may come at any time, also of other processes; one writer at a time (a folder's lock).
+
+/// The key for the next certificate: made once, so that a repeated request names the same. errors: io, corrupt
+Result<KeyPair> next_key(const std::filesystem::path& folder);
+/// Puts the certificate for next_key into force. cost: 3 flushes
+Status save_renewed(const std::filesystem::path& folder, ByteView certificate);
+
+/// A certificate as a PEM text, and all of them that a file holds, in their order.
+Bytes certificate_to_pem(ByteView certificate);
+/// errors   corrupt `bad_pem`: none, or another thing among them; not_found; overloaded
+Result<std::vector<Bytes>> read_certificates(const std::filesystem::path& file);
+/// ca.key (0600), ca.crt; of an authority elsewhere `external`, which holds the federation's name, instead of a key.
 Status save_authority(const std::filesystem::path& folder, const Authority& authority);
 Result<Authority> load_authority(const std::filesystem::path& folder);
 /// One key alone (made before the certificate exists, so that a repeated enrolment uses the same key).

@@ -33,6 +33,9 @@ Result<JoinReply> ask(Link& link, LinkEvents& events, const Address& address, co
 
 /// Another address may do better; a coordinator's own refusal is final.
 bool is_worth_another_try(const Error& error) {
+    if (error.code == "awaiting_signature") {
+        return false;
+    }
     return error.kind == ErrorKind::disconnected || error.kind == ErrorKind::timed_out || error.kind == ErrorKind::io ||
            error.code == "unknown_ca" || error.code == "not_tls" || error.code == "wrong_protocol";
 }

@@ -39,8 +39,23 @@ struct PaceCommand {
     ConnectionId connection = 0;
     Pace pace = Pace::idle;
 };
+struct UseCommand {
+    ChannelContexts contexts;
+};
 struct StopCommand {};
-using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, StopCommand>;
+using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, StopCommand>;
+
+/// Both ends of a process's handshakes; the accepting one only where it listens.
+Result<ChannelContexts> make_contexts(const std::optional<Credentials>& credentials, bool listens) {
+    ChannelContexts contexts;
+    if (credentials && listens) {
+        TRY_ASSIGN(contexts.accepting, ChannelContext::accepting(*credentials));
+    }
+    if (credentials) {
+        TRY_ASSIGN(contexts.connecting, ChannelContext::connecting(*credentials));
+    }
+    return contexts;
+}
 
 ConnectionId connection_of(const LinkEvent& event) {
     return std::visit([](const auto& e) { return e.connection; }, event);
@@ -63,6 +78,7 @@ struct Link::State final : LinkPort {
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::uint64_t> sent{0};
     std::uint16_t port = 0;
+    bool listens = false;
     bool stopping = false;
     Instant stop_at = never;
     std::thread thread;
@@ -118,6 +134,8 @@ struct Link::State final : LinkPort {
             core->close(closing->connection, std::move(closing->why));
         } else if (auto* pacing = std::get_if<PaceCommand>(&command)) {
             core->set_pace(pacing->connection, pacing->pace);
+        } else if (auto* using_ = std::get_if<UseCommand>(&command)) {
+            core->use(std::move(using_->contexts));
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -234,17 +252,12 @@ Link::Link(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues) {
     ASSERT(queues.control != nullptr);
-    std::optional<ChannelContext> accepting, connecting;
-    if (options.credentials && options.listen) {
-        TRY_ASSIGN(accepting, ChannelContext::accepting(*options.credentials));
-    }
-    if (options.credentials) {
-        TRY_ASSIGN(connecting, ChannelContext::connecting(*options.credentials));
-    }
+    TRY_ASSIGN(auto contexts, make_contexts(options.credentials, options.listen.has_value()));
     auto state = std::make_unique<State>();
     if (options.listen) {
         TRY_ASSIGN(state->listener, Listener::open(state->context, *options.listen));
         state->port = state->listener->port();
+        state->listens = true;
     }
     state->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (state->wake < 0) {
@@ -253,7 +266,7 @@ Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues
     if (!queues.bulk) {
         options.limits.bulk_per_session = 0;
     }
-    state->core.emplace(options.limits, std::move(accepting), std::move(connecting), *state, options.admit);
+    state->core.emplace(options.limits, std::move(contexts), *state, options.admit);
     state->options = std::move(options);
     state->queues = std::move(queues);
     auto* raw = state.get();
@@ -283,6 +296,12 @@ void Link::close(ConnectionId connection, Error why) {
 }
 void Link::set_pace(ConnectionId connection, Pace pace) {
     state_->put(PaceCommand{connection, pace});
+}
+
+Status Link::use(const Credentials& credentials) {
+    TRY_ASSIGN(auto contexts, make_contexts(credentials, state_->listens));
+    state_->put(UseCommand{std::move(contexts)});
+    return {};
 }
 
 Traffic Link::traffic() const {

@@ -133,6 +133,10 @@ public:
     /// closed as `refused`, its bulk connections are closed with it, not after it.
     void close(ConnectionId connection, Error why);
     void set_pace(ConnectionId connection, Pace pace);
+    /// A renewed certificate: shown in every handshake from now on. Connections there are go on as they are.
+    ///
+    /// errors  corrupt: the credentials cannot be used; nothing has changed
+    Status use(const Credentials& credentials);
 
     /// All traffic since the start; operators' and enrolments' is left out.
     [[nodiscard]] Traffic traffic() const;

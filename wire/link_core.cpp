@@ -22,13 +22,8 @@ std::size_t wire_size(std::size_t frame) {
 
 }  // namespace
 
-LinkCore::LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-                   LinkPort& port, AdmitPeer admit)
-    : limits_(limits),
-      accepting_(std::move(accepting)),
-      connecting_(std::move(connecting)),
-      port_(port),
-      admit_(std::move(admit)) {}
+LinkCore::LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit)
+    : limits_(limits), contexts_(std::move(contexts)), port_(port), admit_(std::move(admit)) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
     const auto found = peers_.find(connection);
@@ -71,10 +66,11 @@ void LinkCore::make_room(Instant now) {
 // Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
-    if (accepting_ && count_unauthenticated() >= limits_.unauthenticated) {
+    if (contexts_.accepting && count_unauthenticated() >= limits_.unauthenticated) {
         make_room(now);
     }
-    if (!accepting_ || peers_.size() >= limits_.connections || count_unauthenticated() >= limits_.unauthenticated) {
+    if (!contexts_.accepting || peers_.size() >= limits_.connections ||
+        count_unauthenticated() >= limits_.unauthenticated) {
         log_warn("link", "refused " + address + ": too many connections");
         return false;
     }
@@ -99,11 +95,12 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
     peer.deadline = now + limits_.handshake;
     auto& kept = peers_.emplace(connection, std::move(peer)).first->second;
     const bool joins = options.kind == ConnectionKind::join;
-    if (!joins && !connecting_) {
+    if (!joins && !contexts_.connecting) {
         begin_close(kept, {ErrorKind::refused, "no_certificate", "this node has no certificate: join first"}, now);
         return;
     }
-    const auto context = joins ? ChannelContext::joining(options.authority_key) : Result<ChannelContext>(*connecting_);
+    const auto context =
+        joins ? ChannelContext::joining(options.authority_key) : Result<ChannelContext>(*contexts_.connecting);
     kept.channel.emplace(*context, unix_s);
     Bytes hello;
     if (const auto started = kept.channel->start(hello); !started) {
@@ -123,7 +120,7 @@ void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std
     }
     account(*peer, wire_size(frame.size()), 0);
     if (!peer->channel) {
-        peer->channel.emplace(*accepting_, unix_s);
+        peer->channel.emplace(*contexts_.accepting, unix_s);
     }
     Bytes answer;
     std::vector<Bytes> messages;

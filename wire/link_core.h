@@ -27,10 +27,15 @@ public:
     virtual void expel(ConnectionId connection) = 0;
 };
 
+/// What handshakes begin with; a channel keeps the one it began with.
+struct ChannelContexts {
+    std::optional<ChannelContext> accepting{};
+    std::optional<ChannelContext> connecting{};
+};
+
 class LinkCore {
 public:
-    LinkCore(LinkLimits limits, std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting,
-             LinkPort& port, AdmitPeer admit = {});
+    LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit = {});
 
     // ---- from the sockets
     /// A stranger has connected. False when there is no room: expel it.
@@ -44,6 +49,8 @@ public:
     void close(ConnectionId connection, Error why);
     void close_all(const Error& why);
     void set_pace(ConnectionId connection, Pace pace);
+    /// For handshakes from now on.
+    void use(ChannelContexts contexts) { contexts_ = std::move(contexts); }
 
     // ---- time
     void tick(Instant now);
@@ -128,8 +135,7 @@ private:
     void flush_peer(Peer& peer, Instant now);
 
     const LinkLimits limits_;
-    const std::optional<ChannelContext> accepting_;
-    const std::optional<ChannelContext> connecting_;
+    ChannelContexts contexts_;
     LinkPort& port_;
     const AdmitPeer admit_;
     std::map<ConnectionId, Peer> peers_;

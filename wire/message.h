@@ -161,6 +161,7 @@ struct Committed {
     Digest model;          // after the round
     bool counted = false;  // this client's update is part of it
     Digest update;         // the update spoken of
+    Digest audit_head{};   // the audit log's last hash, put in where the message is sent; zeros: nothing to keep
     bool operator==(const Committed&) const = default;
 };
 /// The lease is gone (late, silent too long, cancelled): stop working on it.
@@ -235,6 +236,7 @@ struct JoinRequest {
     Bytes secret;      // 32 bytes of the token
     Bytes public_key;  // DER SubjectPublicKeyInfo, P-256
     Bytes signature;   // over "causeway-join" || secret || name, by that key: proof of possession
+    Bytes request{};   // DER PKCS#10 of that key, for an authority elsewhere
     bool operator==(const JoinRequest&) const = default;
 };
 struct JoinReply {

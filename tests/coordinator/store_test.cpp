@@ -12,6 +12,13 @@
 namespace causeway {
 namespace {
 
+/// This build's formats and one more.
+std::vector<const char*> and_then(const char* next) {
+    std::vector<const char*> migrations(store_migrations().begin(), store_migrations().end());
+    migrations.push_back(next);
+    return migrations;
+}
+
 constexpr ExperimentId id = 3;
 
 Store open_store(const TemporaryFolder& folder, StoreOptions options = {}) {
@@ -239,19 +246,20 @@ TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[
         auto store = open_store(folder);
         commit_rounds(store, 1);
     }
-    const char* next[] = {store_migrations()[0], "CREATE TABLE later (x); UPDATE experiments SET reason = 'migrated';"};
+    const auto next = and_then("CREATE TABLE later (x); UPDATE experiments SET reason = 'migrated';");
+    const auto present = "coordinator.db.format-" + std::to_string(store_migrations().size());
     {
         auto store = open_store(folder, {{}, next});
         CHECK(recovered(store).saved.reason == "migrated");
         CHECK(recovered(store).rounds.size() == 2);
-        CHECK(std::filesystem::exists(folder.path / "coordinator.db.format-1"));
+        CHECK(std::filesystem::exists(folder.path / present));
     }
     const auto older_build = Store::open(folder.path);
     REQUIRE_FALSE(older_build);
     CHECK(older_build.error().kind == ErrorKind::unsupported);
     CHECK(older_build.error().code == "newer_format");
     const TemporaryFolder restored;  // the copy is a whole store of the old format
-    std::filesystem::copy_file(folder.path / "coordinator.db.format-1", restored.path / "coordinator.db");
+    std::filesystem::copy_file(folder.path / present, restored.path / "coordinator.db");
     auto store = open_store(restored);
     CHECK(recovered(store).saved.reason.empty());
 }
@@ -262,7 +270,7 @@ TEST_CASE("a migration that fails leaves the old format", "[unit][store]") {
         auto store = open_store(folder);
         commit_rounds(store, 0);
     }
-    const char* broken[] = {store_migrations()[0], "UPDATE experiments SET reason = 'half'; SELECT nonsense;"};
+    const auto broken = and_then("UPDATE experiments SET reason = 'half'; SELECT nonsense;");
     REQUIRE_FALSE(Store::open(folder.path, {{}, broken}));
     auto store = open_store(folder);
     CHECK(recovered(store).saved.reason.empty());

@@ -33,7 +33,7 @@ struct Node {
 
     Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {},
          AdmitPeer admit = {})
-        : core(limits, std::move(accepting), std::move(connecting), network, std::move(admit)) {}
+        : core(limits, {std::move(accepting), std::move(connecting)}, network, std::move(admit)) {}
     template <class T>
     std::vector<T> take() {
         for (auto& event : core.take_events()) {
@@ -54,7 +54,9 @@ struct Node {
 struct Stage {
     Federation federation;
     std::set<std::string> revoked;  // names
-    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")), std::nullopt, {},
+    Node server{*ChannelContext::accepting(federation.node(Role::coordinator, "coordinator")),
+                std::nullopt,
+                {},
                 [this](const PeerIdentity& peer, const std::string&) {
                     return revoked.contains(peer.identity.node) ? Status(fail(ErrorKind::refused, "revoked", "revoked"))
                                                                 : Status();

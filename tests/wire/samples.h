@@ -54,7 +54,7 @@ inline std::vector<Message> sample_messages() {
             assign,
             Counted{lease, sample_digest(5)},
             Refused{lease, sample_digest(6), "non_finite", "a NaN at dense.weight[17]", "dense.weight", 17},
-            Committed{7, 11, sample_digest(7), true, sample_digest(8)},
+            Committed{7, 11, sample_digest(7), true, sample_digest(8), sample_digest(10)},
             Dropped{lease, "straggler_deadline", "the round closed after 30 s"},
             Ended{7, "succeeded", "20 rounds"},
             Request{4, "experiment.submit", R"({"file":"[experiment]"})"},
@@ -66,7 +66,8 @@ inline std::vector<Message> sample_messages() {
             Chunk{2, 1 << 20, (1 << 20) + 100, Bytes(100, std::byte{0x5a})},
             Chunk{3, 0, max_chunk_bytes, Bytes(max_chunk_bytes, std::byte{1})},
             TransferEnd{2, "not_found", "no such model", true},
-            JoinRequest{"site-a", Bytes(32, std::byte{7}), Bytes(91, std::byte{8}), Bytes(71, std::byte{9})},
+            JoinRequest{"site-a", Bytes(32, std::byte{7}), Bytes(91, std::byte{8}), Bytes(71, std::byte{9}),
+                        Bytes(300, std::byte{10})},
             JoinReply{Bytes(500, std::byte{1}), Bytes(400, std::byte{2}), "clinic"}};
 }
 
