@@ -183,7 +183,7 @@ void flood(Credentials credentials, const Address& address) {
 void pull(Credentials credentials, const Address& address) {
     Attacker attacker(std::move(credentials), address, {});
     std::vector<ConnectionId> own;
-    for (std::uint64_t i = 0; i < 300; ++i) {
+    for (std::uint64_t i = 0; i < 90; ++i) {
         const auto session = i % 3 == 0 ? attacker.session() : i % 3 == 1 ? attacker.session() - 1 : huge - i;
         const auto connection =
             attacker.link().connect({.to = address, .kind = ConnectionKind::bulk, .session = session});
