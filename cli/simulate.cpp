@@ -77,7 +77,8 @@ WorldOptions make_world(const Cast& cast, NamedModels models, std::uint64_t seed
         client.name = demo_client_name(i);
         client.work = cast.clients[i].get();
         client.datasets = {cast.clients[i]->declaration()};
-        client.link.delay = std::chrono::milliseconds(1 + random.below(20));
+        const auto delay = std::chrono::milliseconds(1 + random.below(20));
+        client.link.up.delay = client.link.down.delay = delay;
         options.clients.push_back(std::move(client));
     }
     return options;

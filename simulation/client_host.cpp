@@ -2,61 +2,70 @@
 #include "simulation/client_host.h"
 
 #include "simulation/describe.h"
+#include "simulation/lies.h"
 
 namespace causeway::simulation {
-
-std::function<void()> ClientHost::while_alive(std::function<void()> action) {
-    return [this, life = life_, action = std::move(action)] {
-        if (life_ == life && session_) {
-            action();
-        }
-    };
-}
 
 void ClientHost::start() {
     around_.transcript.add(options_.node, "start");
     auto options = options_;
     options.held = work_.held();
     session_.emplace(std::move(options));
-    take(session_->start(around_.queue.now()));
+    take(session_->start(now()));
 }
 
 /// The folder stays: the next start reads from it what is held.
-void ClientHost::crash() {
-    around_.transcript.add(options_.node, "crash");
-    ++life_;
+void ClientHost::die(Crash how) {
+    around_.transcript.add(options_.node, how == Crash::power ? "power cut" : "crash");
     session_.reset();
     received_.clear();
-    effects_left_.reset();
-    work_.crash();
+    pending_.clear();
+    work_.crash(how);
     around_.network.vanish(link_, Side::client);
-    if (const auto crashed = std::exchange(crashed_, {})) {
-        crashed();
-    }
-}
-
-void ClientHost::crash_after(std::uint32_t effects, std::function<void()> crashed) {
-    effects_left_ = effects;
-    crashed_ = std::move(crashed);
-}
-
-bool ClientHost::survives_next_effect() {
-    if (effects_left_ && (*effects_left_)-- == 0) {
-        crash();
-        return false;
-    }
-    return true;
+    end_life();
 }
 
 void ClientHost::event(const node::Event& event) {
-    if (session_) {
-        take(session_->step(around_.queue.now(), event));
+    if (!session_) {
+        return;
+    }
+    if (queue_.now() < life_.stopped_until) {
+        queue_.at(life_.stopped_until, life_, [this, event] { this->event(event); });
+        return;
+    }
+    if (const auto* heard = std::get_if<node::MessageReceived>(&event)) {
+        remember(heard->message);
+    }
+    take(session_->step(now(), event));
+}
+
+/// Steps are released in order; one that has to persist waits until the disk takes it.
+void ClientHost::take(node::Effects effects) {
+    wake_at(effects.wake_at);
+    pending_.push_back(std::move(effects));
+    if (pending_.size() == 1) {
+        release_pending();
+    }
+}
+
+void ClientHost::release_pending() {
+    while (!pending_.empty()) {
+        if (!pending_.front().persist.empty() && disk_full()) {
+            queue_.at(disk_full_until(), life_, [this] { release_pending(); });
+            return;
+        }
+        const auto life = life_.number;
+        const auto effects = std::move(pending_.front());
+        release(effects);
+        if (life != life_.number) {
+            return;
+        }
+        pending_.pop_front();
     }
 }
 
 /// Persist, then send, then jobs; a crash can come before any of them.
-void ClientHost::take(const node::Effects& effects) {
-    wake(effects.wake_at);
+void ClientHost::release(const node::Effects& effects) {
     for (const auto& one : effects.persist) {
         if (!survives_next_effect()) {
             return;
@@ -67,36 +76,47 @@ void ClientHost::take(const node::Effects& effects) {
         if (!survives_next_effect()) {
             return;
         }
-        around_.transcript.add(options_.node, "-> coordinator " + describe(message));
+        if (around_.transcript.kept()) {
+            around_.transcript.add(options_.node, "-> coordinator " + describe(message));
+        }
+        remember(message);
         around_.network.send(Side::client, link_, message);
     }
     for (const auto& job : effects.jobs) {
         if (!survives_next_effect()) {
             return;
         }
-        around_.transcript.add(options_.node, "job " + describe(job));
+        if (around_.transcript.kept()) {
+            around_.transcript.add(options_.node, "job " + describe(job));
+        }
         run(job);
     }
 }
 
+void ClientHost::remember(const Message& message) {
+    if (const auto* assign = std::get_if<Assign>(&message)) {
+        last_lease_ = assign->lease;
+    } else if (const auto* offer = std::get_if<Offer>(&message)) {
+        last_offer_ = offer->update;
+    }
+}
+
+void ClientHost::lie(RandomStream& random) {
+    const auto lie = forge(random, last_lease_.value_or(Lease{1, 1, 1, 1}), last_offer_.value_or(HeldUpdate{}));
+    around_.transcript.add(options_.node, "lies: " + describe(lie));
+    around_.invariants.distrust(options_.node);
+    around_.network.send(Side::client, link_, lie);
+}
+
 void ClientHost::persist(const node::Persist& persist) {
-    around_.transcript.add(options_.node, "persist " + describe(persist));
+    if (around_.transcript.kept()) {
+        around_.transcript.add(options_.node, "persist " + describe(persist));
+    }
     if (const auto* resolve = std::get_if<node::ResolvePending>(&persist)) {
         around_.invariants.resolved(options_.node, *resolve);
         work_.resolve(*resolve);
     } else {
         work_.forget(std::get<node::ForgetExperiment>(persist));
-    }
-}
-
-void ClientHost::wake(Instant when) {
-    ++wakes_;
-    if (when != never) {
-        around_.queue.at(when, while_alive([this, wake = wakes_] {
-                             if (wake == wakes_) {
-                                 event(node::Tick{});
-                             }
-                         }));
     }
 }
 
@@ -117,21 +137,19 @@ void ClientHost::run(const node::Job& job) {
 /// From the cache at once; else over the link, from the chunk where the last try ended.
 void ClientHost::fetch(const node::FetchModel& job) {
     if (work_.has_model(job.model)) {
-        around_.queue.after(Duration::zero(), while_alive([this, job] { event(node::ModelFetched{job.model, {}}); }));
+        queue_.after(Duration::zero(), life_, [this, job] { event(node::ModelFetched{job.model, {}}); });
         return;
     }
     auto& at = received_[job.model];
     if (!at) {
         at = std::make_shared<std::uint64_t>(0);
     }
-    around_.network.transfer(link_, Side::coordinator, job.bytes, at, [this, job, life = life_](const Status& status) {
-        if (life_ != life || !session_) {
-            return;
-        }
+    around_.network.transfer(link_, Side::coordinator, job.bytes, at, life_, [this, job](const Status& status) {
         node::ModelFetched fetched{job.model, {}};
         const auto bytes = status ? around_.read_model(job.model) : Result<Bytes>(fail(status.error()));
         if (bytes) {
             work_.keep_model(job.model, *bytes);
+            received_.erase(job.model);
         } else {
             fetched.error = bytes.error();
         }
@@ -142,17 +160,25 @@ void ClientHost::fetch(const node::FetchModel& job) {
 /// The work is done at the instant the training ends, so a crash or stop before leaves nothing behind.
 void ClientHost::train(const node::Train& job) {
     const auto run = ++trainings_;
-    const auto time = work_.time_to_train(job.assign);
-    around_.queue.after(time / 2, while_alive([this, run, lease = job.assign.lease] {
-                            if (trainings_ == run) {
-                                event(node::TrainingProgress{lease, 1, 2, 1.0});
-                            }
-                        }));
-    around_.queue.after(time, while_alive([this, run, assign = job.assign] {
-                            if (trainings_ == run) {
-                                event(work_.train(assign));
-                            }
-                        }));
+    const auto time = from_seconds(seconds(work_.time_to_train(job.assign)) * slowness_);
+    queue_.after(time / 2, life_, [this, run, lease = job.assign.lease] {
+        if (trainings_ == run) {
+            event(node::TrainingProgress{lease, 1, 2, 1.0});
+        }
+    });
+    queue_.after(time, life_, [this, run, assign = job.assign] { end_training(run, assign); });
+}
+
+/// The update is written before it is spoken of: on a full disk both wait.
+void ClientHost::end_training(std::uint64_t run, const Assign& assign) {
+    if (trainings_ != run) {
+        return;
+    }
+    if (disk_full()) {
+        queue_.at(disk_full_until(), life_, [this, run, assign] { end_training(run, assign); });
+    } else {
+        event(work_.train(assign));
+    }
 }
 
 }  // namespace causeway::simulation

@@ -6,93 +6,99 @@
 #include "simulation/describe.h"
 
 namespace causeway::simulation {
+namespace {
 
-/// What a process had planned dies with it.
-std::function<void()> CoordinatorHost::while_alive(std::function<void()> action) {
-    return [this, life = life_, action = std::move(action)] {
-        if (life_ == life && machine_) {
-            action();
-        }
-    };
+Error no_room() {
+    return {ErrorKind::io, "disk_full", "no room on the coordinator's disk"};
 }
+
+}  // namespace
 
 void CoordinatorHost::start() {
     auto recovered = store_.recover();
-    epoch_ = recovered.epoch;
-    around_.transcript.add("coordinator", "start epoch " + std::to_string(epoch_));
+    around_.invariants.started(recovered.epoch);
+    around_.transcript.add("coordinator", "start epoch " + std::to_string(recovered.epoch));
     machine_.emplace(options_, std::move(recovered));
-    released_until_ = around_.queue.now();
-    take(machine_->start(around_.queue.now()));
+    stored_until_ = queue_.now();
+    take(machine_->start(now()));
 }
 
 /// Sessions, sums and everything not persisted are gone; the store stays.
-void CoordinatorHost::crash() {
-    around_.transcript.add("coordinator", "crash");
-    ++life_;
+void CoordinatorHost::die(std::size_t durable) {
+    around_.transcript.add("coordinator", durable == 0 ? "crash" : "power cut");
+    for (const auto& step : std::exchange(pending_, {})) {
+        if (durable > 0 && !step.effects.persist.empty()) {
+            store(step.effects.persist);
+            --durable;
+        }
+    }
     machine_.reset();
     sessions_.clear();
     fetching_.clear();
     received_.clear();
-    effects_left_.reset();
     work_.crash();
     for (std::size_t link = 0; link < around_.nodes.size(); ++link) {
         around_.network.vanish(link, Side::coordinator);
     }
-    if (const auto crashed = std::exchange(crashed_, {})) {
-        crashed();
-    }
-}
-
-void CoordinatorHost::crash_after(std::uint32_t effects, std::function<void()> crashed) {
-    effects_left_ = effects;
-    crashed_ = std::move(crashed);
-}
-
-bool CoordinatorHost::survives_next_effect() {
-    if (effects_left_ && (*effects_left_)-- == 0) {
-        crash();
-        return false;
-    }
-    return true;
+    end_life();
 }
 
 void CoordinatorHost::event(const CoordinatorEvent& event) {
-    if (machine_) {
-        take(machine_->step(around_.queue.now(), event));
+    if (!machine_) {
+        return;
+    }
+    if (queue_.now() < life_.stopped_until) {
+        queue_.at(life_.stopped_until, life_, [this, event] { this->event(event); });
+    } else {
+        take(machine_->step(now(), event));
     }
 }
 
 /// Steps are released in order, each when its persists are done.
 void CoordinatorHost::take(CoordinatorEffects effects) {
-    wake(effects.wake_at);
-    released_until_ =
-        std::max(released_until_, around_.queue.now()) + (effects.persist.empty() ? Duration::zero() : store_time);
-    around_.queue.at(released_until_, while_alive([this, effects = std::move(effects)] { released(effects); }));
-}
-
-/// Only the latest wish counts: every step says anew when to wake.
-void CoordinatorHost::wake(Instant when) {
-    ++wakes_;
-    if (when != never) {
-        around_.queue.at(when, while_alive([this, wake = wakes_] {
-                             if (wake == wakes_) {
-                                 event(Tick{});
-                             }
-                         }));
+    wake_at(effects.wake_at);
+    stored_until_ = std::max(stored_until_, queue_.now()) + (effects.persist.empty() ? Duration::zero() : store_time_);
+    pending_.push_back({stored_until_, std::move(effects)});
+    if (stored_until_ > queue_.now()) {
+        queue_.at(stored_until_, life_, [this] { release_pending(); });
+    } else if (pending_.size() == 1) {
+        release_pending();
     }
 }
 
+void CoordinatorHost::release_pending() {
+    while (!pending_.empty() && pending_.front().due <= queue_.now()) {
+        if (!pending_.front().effects.persist.empty() && disk_full()) {
+            queue_.at(disk_full_until(), life_, [this] { release_pending(); });
+            return;
+        }
+        const auto life = life_.number;
+        const auto effects = std::move(pending_.front().effects);
+        pending_.pop_front();
+        release(effects);
+        if (life != life_.number) {
+            return;
+        }
+    }
+}
+
+void CoordinatorHost::store(const std::vector<Persist>& persists) {
+    for (const auto& persist : persists) {
+        if (around_.transcript.kept()) {
+            around_.transcript.add("coordinator", "persist " + describe(persist));
+        }
+        around_.invariants.persisted(persist);
+    }
+    store_.apply(persists);
+}
+
 /// A transaction is one effect, each send and each job is one: a crash can come before any of them.
-void CoordinatorHost::released(const CoordinatorEffects& effects) {
+void CoordinatorHost::release(const CoordinatorEffects& effects) {
     if (!effects.persist.empty()) {
         if (!survives_next_effect()) {
             return;
         }
-        for (const auto& persist : effects.persist) {
-            around_.transcript.add("coordinator", "persist " + describe(persist));
-            around_.invariants.persisted(persist);
-        }
-        store_.apply(effects.persist);
+        store(effects.persist);
     }
     for (const auto& one : effects.send) {
         if (!survives_next_effect()) {
@@ -107,14 +113,19 @@ void CoordinatorHost::released(const CoordinatorEffects& effects) {
         if (!survives_next_effect()) {
             return;
         }
-        around_.transcript.add("coordinator", "job " + describe(job));
+        if (around_.transcript.kept()) {
+            around_.transcript.add("coordinator", "job " + describe(job));
+        }
         run(job);
     }
 }
 
 void CoordinatorHost::send(const Send& send) {
     if (send.session >= first_operator_session) {
-        around_.transcript.add("coordinator", "-> operator " + describe(send.message));
+        if (around_.transcript.kept()) {
+            around_.transcript.add("coordinator", "-> operator " + describe(send.message));
+        }
+        around_.invariants.told_operator(send.message);
         if (const auto* reply = std::get_if<Reply>(&send.message)) {
             replies_.push_back(*reply);
         }
@@ -125,7 +136,9 @@ void CoordinatorHost::send(const Send& send) {
         return;
     }
     const auto& node = around_.nodes[found->second];
-    around_.transcript.add("coordinator", "-> " + node + " " + describe(send.message));
+    if (around_.transcript.kept()) {
+        around_.transcript.add("coordinator", "-> " + node + " " + describe(send.message));
+    }
     around_.invariants.sent(node, send.message);
     around_.network.send(Side::coordinator, found->second, send.message);
 }
@@ -137,9 +150,9 @@ void CoordinatorHost::close(const CloseSession& close) {
     }
 }
 
-/// As in the daemon, the hello makes a connection a session.
+/// As in the daemon, the first hello makes a connection a session.
 void CoordinatorHost::heard(std::size_t link, ConnectionId connection, const Message& message) {
-    if (const auto* hello = std::get_if<Hello>(&message)) {
+    if (const auto* hello = std::get_if<Hello>(&message); hello != nullptr && !sessions_.contains(connection)) {
         sessions_[connection] = link;
         event(SessionOpened{connection, around_.nodes[link], "client", *hello});
     } else {
@@ -156,12 +169,15 @@ void CoordinatorHost::request(const std::string& verb, const Json& body) {
 // ---------------------------------------------------------------- jobs
 
 void CoordinatorHost::run_later(const Job& job, std::function<CoordinatorEvent()> work) {
-    around_.queue.after(work_.time_of(job), while_alive([this, work = std::move(work)] { event(work()); }));
+    queue_.after(work_.time_of(job), life_, [this, work = std::move(work)] { event(work()); });
 }
 
 void CoordinatorHost::run(const Job& job) {
     if (const auto* make = std::get_if<MakeModel>(&job)) {
-        run_later(job, [this, make = *make] {
+        run_later(job, [this, make = *make]() -> CoordinatorEvent {
+            if (disk_full()) {
+                return JobFailed{make.experiment, 0, "make_model", no_room()};
+            }
             return work_.make_model(make, machine_->experiments().at(make.experiment).saved());
         });
     } else if (const auto* open = std::get_if<OpenRound>(&job)) {
@@ -174,7 +190,10 @@ void CoordinatorHost::run(const Job& job) {
             found->second = false;
         }
     } else if (const auto* finish = std::get_if<FinishRound>(&job)) {
-        run_later(job, [this, finish = *finish] {
+        run_later(job, [this, finish = *finish]() -> CoordinatorEvent {
+            if (disk_full()) {
+                return JobFailed{finish.experiment, finish.round, "finish_round", no_room()};
+            }
             auto done = work_.finish_round(finish);
             if (auto* snapshot = std::get_if<SnapshotWritten>(&done)) {
                 snapshot->bytes_up_total = around_.network.bytes_up();
@@ -201,13 +220,9 @@ void CoordinatorHost::absorb(const AbsorbUpdate& job) {
         at = std::make_shared<std::uint64_t>(0);
     }
     fetching_[{job.experiment, job.round, job.node}] = true;
-    const auto life = life_;
-    around_.network.transfer(found->second, Side::client, job.update.bytes, at,
-                             [this, job, life](const Status& status) {
-                                 if (life_ == life && machine_) {
-                                     absorbed(job, status ? std::nullopt : std::optional(status.error()));
-                                 }
-                             });
+    around_.network.transfer(
+        found->second, Side::client, job.update.bytes, at, life_,
+        [this, job](const Status& status) { absorbed(job, status ? std::nullopt : std::optional(status.error())); });
 }
 
 /// Given up in time, nothing of it enters the sum; later it is too late, and it counts (CancelAbsorb).
@@ -218,6 +233,9 @@ void CoordinatorHost::absorbed(const AbsorbUpdate& job, std::optional<Error> err
         error = Error{ErrorKind::refused, "cancelled", "given up"};
     }
     fetching_.erase(key);
+    if (!error && disk_full()) {
+        error = no_room();
+    }
     UpdateAbsorbed answer{job.experiment, job.round, job.attempt, job.node, job.update.digest, {}, std::move(error)};
     if (!answer.fetch_error) {
         const auto bytes = around_.read_update(sessions_.at(job.session), job.update.digest);
@@ -227,9 +245,11 @@ void CoordinatorHost::absorbed(const AbsorbUpdate& job, std::optional<Error> err
             answer.fetch_error = bytes.error();
         }
     }
-    around_.invariants.absorbed(epoch_, answer);
-    around_.queue.after(answer.fetch_error ? Duration::zero() : work_.time_of(job),
-                        while_alive([this, answer] { event(answer); }));
+    if (!answer.fetch_error) {
+        received_.erase(job.update.digest);
+    }
+    around_.invariants.absorbed(job, answer);
+    queue_.after(answer.fetch_error ? Duration::zero() : work_.time_of(job), life_, [this, answer] { event(answer); });
 }
 
 }  // namespace causeway::simulation

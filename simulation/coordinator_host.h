@@ -1,9 +1,11 @@
 // The daemon of the virtual world: executes the Coordinator's effects in their order, and can crash between any two.
 //
 // A step's persists are one transaction that takes store_time; its sends, closes and jobs are released after it, and
-// steps are released in order, as coordinator/effects.h demands.
+// steps are released in order, as coordinator/effects.h demands. Transactions under way are lost in a crash; in a power
+// cut the first of them may have reached the disk without anybody having heard of it. A full disk holds them back.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,6 +15,7 @@
 #include "simulation/invariants.h"
 #include "simulation/memory_store.h"
 #include "simulation/network.h"
+#include "simulation/process.h"
 #include "simulation/transcript.h"
 #include "simulation/work.h"
 
@@ -21,7 +24,7 @@ namespace causeway::simulation {
 constexpr Duration store_time = std::chrono::milliseconds(1);  // a flushed transaction, measured 0.2 ms to 10 ms
 constexpr SessionId first_operator_session = 1'000'000'000;
 
-class CoordinatorHost {
+class CoordinatorHost : public Process {
 public:
     struct Surroundings {
         EventQueue& queue;
@@ -33,13 +36,16 @@ public:
     };
 
     CoordinatorHost(Surroundings around, CoordinatorOptions options, CoordinatorWork& work)
-        : around_(std::move(around)), options_(std::move(options)), work_(work) {}
+        : Process(around.queue), around_(std::move(around)), options_(std::move(options)), work_(work) {}
 
     void start();
-    void crash();
-    /// Crashes before the effect after this many, and tells.
-    void crash_after(std::uint32_t effects, std::function<void()> crashed);
-    [[nodiscard]] bool up() const { return machine_.has_value(); }
+    void crash() override { die(0); }
+    /// A crash in which so many of the transactions under way are durable all the same, in their order.
+    void cut_power(std::size_t durable) { die(durable); }
+    [[nodiscard]] bool up() const override { return machine_.has_value(); }
+    [[nodiscard]] std::size_t transactions_under_way() const { return pending_.size(); }
+    /// Each transaction takes this long from now on.
+    void set_store_time(Duration time) { store_time_ = time; }
     void event(const CoordinatorEvent& event);
     void heard(std::size_t link, ConnectionId connection, const Message& message);
     void request(const std::string& verb, const Json& body);
@@ -49,30 +55,33 @@ public:
     [[nodiscard]] const std::vector<Reply>& replies() const { return replies_; }
 
 private:
-    void released(const CoordinatorEffects& effects);
+    /// A step whose effects wait for its transaction, and for the steps before it.
+    struct Pending {
+        Instant due;
+        CoordinatorEffects effects;
+    };
+
+    void woken() override { event(Tick{}); }
+    void die(std::size_t durable);
     void take(CoordinatorEffects effects);
-    void wake(Instant when);
-    bool survives_next_effect();
+    void release_pending();
+    void store(const std::vector<Persist>& persists);
+    void release(const CoordinatorEffects& effects);
     void send(const Send& send);
     void close(const CloseSession& close);
     void run(const Job& job);
     void run_later(const Job& job, std::function<CoordinatorEvent()> work);
     void absorb(const AbsorbUpdate& job);
     void absorbed(const AbsorbUpdate& job, std::optional<Error> error);
-    /// Runs it unless the process has died meanwhile.
-    std::function<void()> while_alive(std::function<void()> action);
 
     Surroundings around_;
     CoordinatorOptions options_;
     CoordinatorWork& work_;
     MemoryStore store_;
     std::optional<Coordinator> machine_;
-    std::uint64_t life_ = 0;  // rises at each crash
-    std::uint64_t epoch_ = 0;
-    std::uint64_t wakes_ = 0;
-    Instant released_until_{};
-    std::optional<std::uint32_t> effects_left_;
-    std::function<void()> crashed_;
+    Duration store_time_ = store_time;
+    Instant stored_until_{};
+    std::deque<Pending> pending_;
     std::map<ConnectionId, std::size_t> sessions_;
     using FetchKey = std::tuple<ExperimentId, std::uint32_t, std::string>;
     std::map<FetchKey, bool> fetching_;  // false: to be given up

@@ -1,7 +1,12 @@
 // See invariants.h.
 #include "simulation/invariants.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
+
+#include "configs/reader.h"
+#include "coordinator/decisions.h"
 
 namespace causeway::simulation {
 namespace {
@@ -14,62 +19,116 @@ bool terminal(const std::string& state) {
 
 }  // namespace
 
-void Invariants::require(bool holds, const std::string& rule) {
+void Invariants::require(bool holds, std::string_view rule, std::string_view who) {
+    ++checks_;
     if (!holds && broken_.size() < most_notes) {
-        broken_.push_back(rule);
+        broken_.push_back(who.empty() ? std::string(rule) : fmt::format("{}: {}", who, rule));
     }
 }
+
+// ---------------------------------------------------------------- what is stored
 
 void Invariants::persisted(const Persist& persist) {
     std::visit([&](const auto& save) { check(save); }, persist);
 }
 
 void Invariants::check(const SaveExperiment& save) {
+    if (!rules_.contains(save.experiment)) {
+        const auto config = read_experiment_or_fail(save.file, save.name);
+        require(config.has_value(), "a stored file cannot be read");
+        rules_[save.experiment] = config ? config->sync : Experiment::Sync{};
+    }
     auto& seen = seen_[save.experiment];
-    require(!terminal(seen.state),
-            fmt::format("experiment {} was {} and became {}", save.experiment, seen.state, save.state));
+    require(!terminal(seen.state), "an experiment that was over changed its state", save.state);
+    if (save.state == "failed" && save.reason.starts_with("quorum_lost")) {
+        const auto quorum = rules_[save.experiment].quorum.of(static_cast<std::uint32_t>(seen.cohort.size()));
+        require(seen.cohort.size() - seen.left_out.size() < quorum, "a quorum was called lost that could be reached");
+    }
     seen.state = save.state;
 }
 
 void Invariants::check(const SaveDecision& save) {
     auto& seen = seen_[save.experiment];
-    require(!terminal(seen.state), "a decision after the end");
-    require(save.round == seen.commits.size(),
-            fmt::format("a decision on round {} while {} is open", save.round, seen.commits.size()));
-    if (save.kind == "cohort") {
+    require(!terminal(seen.state), "a decision after the end", save.kind);
+    require(save.round == seen.commits.size(), "a decision on a round that is not open", save.kind);
+    if (save.kind == decisions::cohort) {
         require(seen.cohort.empty(), "a second cohort for one round");
+        std::vector<std::string> cohort;
         for (const auto& name : save.detail["members"].items()) {
-            seen.cohort.insert(name.text());
+            cohort.push_back(name.text());
         }
-    } else if (save.kind == "dropped" || save.kind == "refused") {
-        require(seen.left_out.insert(save.detail["node"].text()).second, "a member left a round twice");
+        require(!cohort.empty(), "a cohort of nobody");
+        check_cohort(save.experiment, cohort);
+    } else if (save.kind == decisions::dropped || save.kind == decisions::refused) {
+        const auto node = save.detail["node"].text();
+        require(seen.cohort.contains(node), "left a round that it was not in", node);
+        require(seen.left_out.emplace(node, save.detail["code"].text()).second, "left a round twice", node);
     }
+}
+
+/// A client holds one assignment; a share of unknown members bounds no size, a count does.
+void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& cohort) {
+    require(std::ranges::adjacent_find(cohort, std::ranges::greater_equal{}) == cohort.end(),
+            "a cohort is not sorted, or names a member twice");
+    const auto& rules = rules_[id];
+    if (rules.cohort.kind == CountOrShare::Kind::count) {
+        require(cohort.size() <= rules.cohort.count, "a cohort is larger than the file says");
+    } else if (rules.cohort.share == 1) {
+        require(cohort.empty() || cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
+    }
+    for (const auto& [other, seen] : seen_) {
+        const bool open = other != id && !terminal(seen.state);
+        for (const auto& node : open ? cohort : std::vector<std::string>{}) {
+            require(!seen.cohort.contains(node), "drawn while it works on another experiment", node);
+        }
+    }
+    seen_[id].cohort = {cohort.begin(), cohort.end()};
 }
 
 /// The heart: who is in a round was drawn for it, stayed in it, and is in it once.
 void Invariants::check(const SaveCommit& save) {
     auto& seen = seen_[save.experiment];
     require(!terminal(seen.state), "a commit after the end");
-    require(save.round == seen.commits.size(),
-            fmt::format("round {} committed after {} rounds", save.round, seen.commits.size()));
+    require(save.round == seen.commits.size(), "a round was committed twice, or rounds before it are missing");
     Commit commit{save.model, {}};
     for (const auto& [node, update] : save.participants) {
-        require(seen.cohort.contains(node), node + " took part without being in the cohort");
-        require(!seen.left_out.contains(node), node + " took part although it was left out");
-        require(commit.participants.emplace(node, update).second, node + " took part twice");
+        require(seen.cohort.contains(node), "took part without being in the cohort", node);
+        require(!seen.left_out.contains(node), "took part although it was left out", node);
+        require(commit.participants.emplace(node, update).second, "took part twice", node);
     }
     if (save.round > 0) {
-        const auto quorum = quorum_[save.experiment].of(static_cast<std::uint32_t>(seen.cohort.size()));
+        const auto quorum = rules_[save.experiment].quorum.of(static_cast<std::uint32_t>(seen.cohort.size()));
         require(save.participants.size() >= quorum, "a commit below the quorum");
+        require(save.participants.size() + seen.left_out.size() == seen.cohort.size(),
+                "a commit before every member had reported or was dropped");
+        check_sum(save);
     }
     seen.commits.push_back(std::move(commit));
-    seen.cohort = {save.next_cohort.begin(), save.next_cohort.end()};
     seen.left_out.clear();
+    seen.cohort.clear();
+    check_cohort(save.experiment, save.next_cohort);
+}
+
+/// Exactly what this process has added, and all of it: a sum made by an earlier process died with it.
+void Invariants::check_sum(const SaveCommit& save) {
+    const auto sum = in_sum_.extract({epoch_, save.experiment, save.round});
+    const auto members = sum.empty() ? Members{} : std::move(sum.mapped());
+    require(members.size() == save.participants.size(), "the sum holds other updates than the commit says");
+    std::int64_t weight = 0;
+    for (const auto& [node, update] : save.participants) {
+        const auto found = members.find(node);
+        require(found != members.end() && found->second.update == update, "committed, but not in the sum", node);
+        weight += found != members.end() ? found->second.weight : 0;
+    }
+    require(weight > 0, "the weights of a commit add up to nothing");
+    attempts_.erase({epoch_, save.experiment, save.round});
 }
 
 void Invariants::check(const SaveEvaluation& save) {
     require(save.round < seen_[save.experiment].commits.size(), "an evaluation of a round that is not committed");
 }
+
+// ---------------------------------------------------------------- what is said
 
 void Invariants::sent(const std::string& node, const Message& message) {
     std::visit([&](const auto& m) { check(node, m); }, message);
@@ -79,51 +138,110 @@ void Invariants::sent(const std::string& node, const Message& message) {
 void Invariants::check(const std::string& node, const Assign& assign) {
     const auto& lease = assign.lease;
     const auto& seen = seen_[lease.experiment];
-    require(!seen.commits.empty() && lease.round == seen.commits.size(), "an assignment of a round that is not open");
+    require(!terminal(seen.state), "assigned after the end", node);
+    require(!seen.commits.empty() && lease.round == seen.commits.size(), "assigned a round that is not open", node);
     require(!seen.commits.empty() && assign.model == seen.commits.back().model,
-            "an assignment that does not start from the last commit");
-    require(seen.cohort.contains(node), node + " is assigned without being in the persisted cohort");
-    require(!seen.left_out.contains(node), node + " is assigned after it was left out");
-    auto& attempt = attempts_[{lease.epoch, lease.experiment, lease.round, node}];
-    require(lease.attempt == attempt + 1, "an attempt that does not rise by one");
+            "assigned a start that is not the last commit", node);
+    require(seen.cohort.contains(node), "assigned without being in the persisted cohort", node);
+    require(!seen.left_out.contains(node), "assigned after it was left out", node);
+    require(lease.epoch == epoch_, "assigned under an older process's lease", node);
+    auto& attempt = attempts_[{lease.epoch, lease.experiment, lease.round}][node];
+    require(lease.attempt > attempt, "an attempt that does not rise",
+            node);  // by more where one found no link to go by
     attempt = lease.attempt;
 }
 
 void Invariants::check(const std::string& node, const Counted& counted) {
     const auto& lease = counted.lease;
-    const auto found = in_sum_.find({lease.epoch, lease.experiment, lease.round, node});
-    require(found != in_sum_.end() && found->second == counted.update, "counted, but not in the sum");
+    const auto sum = in_sum_.find({lease.epoch, lease.experiment, lease.round});
+    const bool in = sum != in_sum_.end() && sum->second.contains(node) && sum->second.at(node).update == counted.update;
+    require(in, "told counted, but not in the sum", node);
+}
+
+/// A stale lease and a duplicate are no verdicts on the member's update.
+void Invariants::check(const std::string& node, const Refused& refused) {
+    if (refused.code == "stale_lease" || refused.code == "duplicate" || liars_.contains(node)) {
+        return;
+    }
+    const auto& left = seen_[refused.lease.experiment].left_out;
+    require(left.contains(node) && left.at(node) == refused.code, "told of a refusal that is not durable", node);
+}
+
+void Invariants::check(const std::string& node, const Dropped& dropped) {
+    const auto& left = seen_[dropped.lease.experiment].left_out;
+    require(left.contains(node) && left.at(node) == dropped.code, "told of a drop that is not durable", node);
 }
 
 void Invariants::check(const std::string& node, const Committed& committed) {
     const auto& commits = seen_[committed.experiment].commits;
     if (committed.round >= commits.size()) {
-        require(!committed.counted, "committed said of a round that is not durable");
+        require(!committed.counted, "committed said of a round that is not durable", node);
         return;
     }
     const auto& in = commits[committed.round].participants;
     const auto found = in.find(node);
     const bool counted = found != in.end() && (committed.update == found->second);
-    require(counted == committed.counted, "committed says something else than the commit, to " + node);
+    require(counted == committed.counted, "committed says something else than the commit", node);
 }
 
-void Invariants::absorbed(std::uint64_t epoch, const UpdateAbsorbed& absorbed) {
+void Invariants::check(const std::string& node, const Ended& ended) {
+    const auto found = seen_.find(ended.experiment);
+    if (found == seen_.end()) {
+        require(ended.state == "failed", "told of an end of what never was", node);
+    } else {
+        require(terminal(found->second.state) && found->second.state == ended.state,
+                "told of an end that is not durable", node);
+    }
+}
+
+/// Events repeat commits and ends; a submission is answered when it is stored.
+void Invariants::told_operator(const Message& message) {
+    const auto* reply = std::get_if<Reply>(&message);
+    const auto body = reply != nullptr && !reply->error ? Json::parse(reply->body) : Result<Json>(Json());
+    if (!body || body->is_null()) {
+        return;
+    }
+    const auto id = static_cast<ExperimentId>((*body)["experiment"].integer());
+    if ((*body)["event"].text() == "round") {
+        const auto& commits = seen_[id].commits;
+        const auto round = static_cast<std::size_t>((*body)["round"].integer());
+        require(round < commits.size() && commits[round].model.hex() == (*body)["model_sha256"].text(),
+                "an operator is told of a round that is not durable");
+    } else if ((*body)["event"].text() == "done") {
+        const auto state = (*body)["state"].text();
+        require(std::ranges::any_of(seen_, [&](const auto& entry) { return entry.second.state == state; }),
+                "an operator is told of an end that is not durable");
+    } else if ((*body)["state"].text() == "queued" && body->has("id")) {
+        require(seen_.contains(static_cast<ExperimentId>((*body)["id"].integer())),
+                "a submission is answered before it is durable");
+    }
+}
+
+// ---------------------------------------------------------------- sums and clients
+
+void Invariants::absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed) {
     if (absorbed.fetch_error || absorbed.refusal) {
         return;
     }
-    const auto added =
-        in_sum_.emplace(PlaceKey{epoch, absorbed.experiment, absorbed.round, absorbed.node}, absorbed.update).second;
-    require(added, absorbed.node + "'s update is in one sum twice");
+    auto& sum = in_sum_[{epoch_, absorbed.experiment, absorbed.round}];
+    const auto added = sum.emplace(absorbed.node, InSum{absorbed.update, job.update.weight}).second;
+    require(added, "its update is in one sum twice", absorbed.node);
 }
 
 void Invariants::resolved(const std::string& node, const node::ResolvePending& what) {
-    if (!what.counted) {
+    if (liars_.contains(node)) {
         return;
     }
     const auto& commits = seen_[what.update.experiment].commits;
     const bool in = what.update.round < commits.size() && commits[what.update.round].participants.contains(node) &&
                     commits[what.update.round].participants.at(node) == what.update.digest;
-    require(in, node + " believes that its update counted");
+    if (what.counted) {
+        require(in, "believes that its update counted", node);
+        require(moved_on_.emplace(node, what.update.experiment, what.update.round).second,
+                "its state moved on twice for one round", node);
+    } else {
+        require(!in, "gave up an update that counts", node);
+    }
 }
 
 }  // namespace causeway::simulation

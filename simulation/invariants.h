@@ -1,15 +1,20 @@
 // What must hold at every step of every world, whatever fails. A broken rule is noted, not thrown: the test shows all.
 //
-//   rounds rise by one; the terminal states absorb
-//   a commit's participants are of its persisted cohort, at least the quorum, none of them dropped or refused in it
+//   rounds rise by one; the terminal states absorb; a lost quorum is said only of a round that cannot reach it
+//   a cohort is sorted, without doubles, of the size that the file asks for, and its members work on nothing else
+//   a commit's participants are of its persisted cohort, at least the quorum, none of them dropped or refused in it,
+//   and exactly those whose updates were added to this process's sum of that round; their weights add up to more than 0
 //   an update is in a sum at most once per process and round, and its client is told `counted` only after that
-//   an assignment names a persisted cohort and the last committed model; attempts rise within an epoch and round
-//   `committed` is said only of durable commits and says who is in them; clients resolve their updates by that
+//   nothing is said before it is durable: an assignment names a persisted cohort and the last committed model;
+//   `committed`, `dropped`, verdicts, `ended`, an operator's events and a submission's answer repeat the store
+//   attempts rise within an epoch and round
+//   a client's state moves on once for each commit that has its update, and it gives up no update that counts
 #pragma once
 
 #include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <vector>
 
@@ -22,14 +27,17 @@ namespace causeway::simulation {
 class Invariants {
 public:
     // Called by the hosts when it happens.
+    void started(std::uint64_t epoch) { epoch_ = epoch; }
     void persisted(const Persist& persist);
     void sent(const std::string& node, const Message& message);
-    void absorbed(std::uint64_t epoch, const UpdateAbsorbed& absorbed);
+    void told_operator(const Message& message);
+    void absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed);
     void resolved(const std::string& node, const node::ResolvePending& what);
+    /// It lies: what it believes is its own affair from here on.
+    void distrust(const std::string& node) { liars_.insert(node); }
 
-    /// The quorum rule of an experiment, to check commits with.
-    void set_quorum(ExperimentId experiment, CountOrShare quorum) { quorum_[experiment] = quorum; }
     [[nodiscard]] const std::vector<std::string>& broken() const { return broken_; }
+    [[nodiscard]] std::uint64_t checks() const { return checks_; }
 
 private:
     struct Commit {
@@ -39,27 +47,42 @@ private:
     struct Seen {
         std::string state;
         std::vector<Commit> commits;
-        std::set<std::string> cohort;    // of the open round
-        std::set<std::string> left_out;  // dropped or refused in it
+        std::set<std::string> cohort;                 // of the open round
+        std::map<std::string, std::string> left_out;  // dropped or refused in it: the decision's code
     };
-    using PlaceKey = std::tuple<std::uint64_t, ExperimentId, std::uint32_t, std::string>;  // epoch, .., round, node
+    struct InSum {
+        Digest update;
+        std::int64_t weight = 0;
+    };
+    using RoundKey = std::tuple<std::uint64_t, ExperimentId, std::uint32_t>;  // epoch, .., round
+    using Members = std::map<std::string, InSum>;
 
     void check(const SaveExperiment& save);
     void check(const SaveDecision& save);
     void check(const SaveCommit& save);
     void check(const SaveEvaluation& save);
     void check(const SaveDeclaration&) {}
+    void check_cohort(ExperimentId id, const std::vector<std::string>& cohort);
+    void check_sum(const SaveCommit& save);
     void check(const std::string& node, const Assign& assign);
     void check(const std::string& node, const Counted& counted);
+    void check(const std::string& node, const Refused& refused);
+    void check(const std::string& node, const Dropped& dropped);
     void check(const std::string& node, const Committed& committed);
+    void check(const std::string& node, const Ended& ended);
     template <class Other>
     void check(const std::string&, const Other&) {}
-    void require(bool holds, const std::string& rule);
+    /// `rule` and `who` are put together only when it is broken.
+    void require(bool holds, std::string_view rule, std::string_view who = {});
 
     std::map<ExperimentId, Seen> seen_;
-    std::map<ExperimentId, CountOrShare> quorum_;
-    std::map<PlaceKey, std::uint32_t> attempts_;
-    std::map<PlaceKey, Digest> in_sum_;
+    std::map<ExperimentId, Experiment::Sync> rules_;  // of its file
+    std::map<RoundKey, std::map<std::string, std::uint32_t>> attempts_;
+    std::map<RoundKey, Members> in_sum_;
+    std::set<std::tuple<std::string, ExperimentId, std::uint32_t>> moved_on_;
+    std::set<std::string> liars_;
+    std::uint64_t epoch_ = 0;
+    std::uint64_t checks_ = 0;
     std::vector<std::string> broken_;
 };
 

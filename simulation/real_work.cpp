@@ -162,8 +162,18 @@ void RealClientWork::resolve(const node::ResolvePending& what) {
     }
     if (what.counted) {
         bases_[known->first] = std::move(known->second.sections);
+    } else {
+        given_up_ = std::move(known->second);
     }
     pending_.erase(known);
+}
+
+/// Everything here is a file on a real node, and only removals are not flushed: what was given up may be back.
+void RealClientWork::crash(Crash how) {
+    if (how == Crash::power && given_up_) {
+        pending_.try_emplace(given_up_->held.experiment, *given_up_);
+    }
+    given_up_.reset();
 }
 
 void RealClientWork::forget(const node::ForgetExperiment& what) {

@@ -56,7 +56,7 @@ public:
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override;
     std::vector<HeldUpdate> held() override;
-    void crash() override {}  // everything here is a file on a real node
+    void crash(Crash how) override;
 
     [[nodiscard]] DatasetDeclaration declaration() const;
 
@@ -67,6 +67,7 @@ private:
     std::map<Digest, Bytes> models_;
     std::map<ExperimentId, node::StateSections> bases_;
     std::map<ExperimentId, node::TrainingOutput> pending_;
+    std::optional<node::TrainingOutput> given_up_;  // the last one: its removal may not be flushed yet
 };
 
 }  // namespace causeway::simulation

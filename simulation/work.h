@@ -12,6 +12,9 @@
 
 namespace causeway::simulation {
 
+/// How a process ended: a power cut also loses what was not flushed.
+enum class Crash { process, power };
+
 class CoordinatorWork {
 public:
     virtual ~CoordinatorWork() = default;
@@ -42,7 +45,8 @@ public:
     virtual void forget(const node::ForgetExperiment& what) = 0;
     /// What is durable: read at each start.
     virtual std::vector<HeldUpdate> held() = 0;
-    virtual void crash() = 0;
+    /// A removal that was not flushed (an update given up) may be undone: the update is held again.
+    virtual void crash(Crash how) = 0;
 };
 
 }  // namespace causeway::simulation

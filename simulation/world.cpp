@@ -1,7 +1,7 @@
 // See world.h.
 #include "simulation/world.h"
 
-#include "configs/reader.h"
+#include <fmt/format.h>
 
 namespace causeway::simulation {
 
@@ -12,7 +12,7 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep) {
         links.push_back(client.link);
         names.push_back(client.name);
     }
-    network_ = std::make_unique<Network>(queue_, std::move(links), sinks());
+    network_ = std::make_unique<Network>(queue_, std::move(links), options.line, sinks());
     auto* work = options.work;
     coordinator_ = std::make_unique<CoordinatorHost>(
         CoordinatorHost::Surroundings{
@@ -31,6 +31,8 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep) {
             ClientHost::Surroundings{queue_, *network_, invariants_, transcript_,
                                      [work](const Digest& model) { return work->read_model(model); }},
             i, std::move(session), *client.work));
+        clients_.back()->set_slowness(client.slowness);
+        slowness_.push_back(client.slowness);
     }
 }
 
@@ -80,9 +82,6 @@ void World::request(const std::string& verb, const Json& body) {
 }
 
 void World::submit(const std::string& file) {
-    if (const auto experiment = read_experiment(file, "experiment.toml")) {
-        invariants_.set_quorum(++submitted_, experiment->sync.quorum);
-    }
     request("experiment.submit", Json::object().set("file", file).set("file_name", "experiment.toml"));
 }
 
@@ -135,6 +134,113 @@ void World::crash_client(std::size_t client, Duration down) {
 
 void World::crash_client_after(std::size_t client, std::uint32_t effects, Duration down) {
     clients_[client]->crash_after(effects, [this, client, down] { start_client_in(client, down); });
+}
+
+/// Between two effects of whatever it does; its transactions under way may or may not be durable.
+void World::cut_coordinator_power(RandomStream& random, Duration down) {
+    if (coordinator_->up()) {
+        coordinator_->cut_power(random.below(coordinator_->transactions_under_way() + 1));
+        start_coordinator_in(down);
+    }
+}
+
+void World::cut_client_power(std::size_t client, Duration down) {
+    if (clients_[client]->up()) {
+        clients_[client]->cut_power();
+        start_client_in(client, down);
+    }
+}
+
+void World::cut(std::size_t client) {
+    note(client, "its connection is lost");
+    network_->cut(client, "the link was cut");
+}
+
+void World::break_transfers(std::size_t client) {
+    note(client, "its transfers lose their connection");
+    network_->break_transfers(client);
+}
+
+void World::corrupt(std::size_t client, Side from) {
+    note(client, from == Side::client ? "its next record arrives damaged" : "the next record to it arrives damaged");
+    network_->corrupt(client, from);
+}
+
+void World::stall(std::size_t client, Duration how_long) {
+    note(client, "is cut off for " + format_duration(how_long));
+    network_->stall(client, how_long);
+}
+
+void World::block(std::size_t client, Side from, Duration how_long) {
+    note(client, (from == Side::client ? "nothing from it arrives for " : "nothing reaches it for ") +
+                     format_duration(how_long));
+    network_->block(client, from, how_long);
+}
+
+void World::slow_link(std::size_t client, double factor, Duration how_long) {
+    note(client, fmt::format("its link is {:.0f} times slower for {}", factor, format_duration(how_long)));
+    network_->slow_down(client, factor, how_long);
+}
+
+void World::slow_client(std::size_t client, double factor, Duration how_long) {
+    note(client, fmt::format("it trains {:.0f} times slower for {}", factor, format_duration(how_long)));
+    clients_[client]->set_slowness(factor * slowness_[client]);
+    queue_.after(how_long, [this, client] { clients_[client]->set_slowness(slowness_[client]); });
+}
+
+void World::slow_store(Duration transaction, Duration how_long) {
+    note(coordinator_process,
+         fmt::format("a transaction takes {} for {}", format_duration(transaction), format_duration(how_long)));
+    coordinator_->set_store_time(transaction);
+    queue_.after(how_long, [this] { coordinator_->set_store_time(store_time); });
+}
+
+/// A stopped process sends nothing, not even the heartbeats by which others know that it lives.
+void World::stop_process(std::size_t who, Duration how_long) {
+    note(who, "is stopped for " + format_duration(how_long));
+    process(who).stop(how_long);
+    if (who != coordinator_process) {
+        network_->stall(who, how_long);
+        return;
+    }
+    for (std::size_t i = 0; i < clients_.size(); ++i) {
+        network_->block(i, Side::coordinator, how_long);
+    }
+}
+
+void World::set_clock_rate(std::size_t who, double rate) {
+    note(who, fmt::format("its clock runs at {:.3f}", rate));
+    process(who).set_clock_rate(rate);
+}
+
+void World::jump_clock(std::size_t who, Duration ahead) {
+    note(who, "its clock jumps ahead by " + format_duration(ahead));
+    process(who).jump_clock(ahead);
+}
+
+void World::fill_disk(std::size_t who, Duration how_long) {
+    note(who, "its disk is full for " + format_duration(how_long));
+    process(who).fill_disk(how_long);
+}
+
+void World::lie(std::size_t client, RandomStream& random) {
+    if (clients_[client]->up()) {
+        clients_[client]->lie(random);
+    }
+}
+
+std::string World::name(std::size_t who) const {
+    return who == coordinator_process ? "coordinator" : clients_[who]->name();
+}
+
+Process& World::process(std::size_t who) {
+    return who == coordinator_process ? static_cast<Process&>(*coordinator_) : *clients_[who];
+}
+
+void World::note(std::size_t who, const std::string& what) {
+    if (transcript_.kept()) {
+        transcript_.add(name(who), "FAULT: " + what);
+    }
 }
 
 // ---------------------------------------------------------------- what is durable

@@ -19,6 +19,7 @@ struct ClientSetup {
     std::vector<DatasetDeclaration> datasets;
     ClientWork* work = nullptr;  // outlives the world
     LinkOptions link;
+    double slowness = 1;  // of its training
     std::function<std::optional<node::Objection>(const Assign&)> policy;
 };
 
@@ -26,6 +27,7 @@ struct WorldOptions {
     CoordinatorOptions coordinator;
     CoordinatorWork* work = nullptr;  // outlives the world
     std::vector<ClientSetup> clients;
+    SharedLine line;  // the coordinator's
     Transcript::Keep keep = Transcript::Keep::nothing;
 };
 
@@ -46,18 +48,32 @@ public:
 
     /// A request of an operator, in a session of its own; replies() collects what comes.
     void request(const std::string& verb, const Json& body);
-    /// Submits, and checks commits against this experiment's quorum from then on.
+    /// A submission of this file, in a session of its own.
     void submit(const std::string& file);
     [[nodiscard]] const std::vector<Reply>& replies() const { return coordinator_->replies(); }
     [[nodiscard]] std::vector<Json> events() const;
 
-    // Failures.
+    // Failures. A process is a client's index, or coordinator_process.
+    static constexpr std::size_t coordinator_process = static_cast<std::size_t>(-1);
     void crash_coordinator(Duration down);
     void crash_coordinator_after(std::uint32_t effects, Duration down);
     void crash_client(std::size_t client, Duration down);
     void crash_client_after(std::size_t client, std::uint32_t effects, Duration down);
-    void cut(std::size_t client) { network_->cut(client, "the link was cut"); }
-    void stall(std::size_t client, Duration how_long) { network_->stall(client, how_long); }
+    void cut_coordinator_power(RandomStream& random, Duration down);
+    void cut_client_power(std::size_t client, Duration down);
+    void cut(std::size_t client);
+    void break_transfers(std::size_t client);
+    void corrupt(std::size_t client, Side from);
+    void stall(std::size_t client, Duration how_long);
+    void block(std::size_t client, Side from, Duration how_long);
+    void slow_link(std::size_t client, double factor, Duration how_long);
+    void slow_client(std::size_t client, double factor, Duration how_long);
+    void slow_store(Duration transaction, Duration how_long);
+    void stop_process(std::size_t who, Duration how_long);
+    void set_clock_rate(std::size_t who, double rate);
+    void jump_clock(std::size_t who, Duration ahead);
+    void fill_disk(std::size_t who, Duration how_long);
+    void lie(std::size_t client, RandomStream& random);
 
     [[nodiscard]] const CoordinatorHost& coordinator() const { return *coordinator_; }
     [[nodiscard]] const ClientHost& client(std::size_t index) const { return *clients_[index]; }
@@ -69,11 +85,17 @@ public:
     [[nodiscard]] std::uint32_t rounds(ExperimentId id) const;
     [[nodiscard]] bool over(ExperimentId id) const;
     [[nodiscard]] const std::vector<std::string>& broken_rules() const { return invariants_.broken(); }
+    [[nodiscard]] const Invariants& invariants() const { return invariants_; }
+    [[nodiscard]] RunLog log(ExperimentId id) const { return coordinator_->store().log(id); }
     [[nodiscard]] const std::string& transcript() const { return transcript_.text(); }
+    [[nodiscard]] std::uint64_t actions_run() const { return queue_.actions_run(); }
     [[nodiscard]] const Network& network() const { return *network_; }
 
 private:
     Network::Sinks sinks();
+    [[nodiscard]] std::string name(std::size_t who) const;
+    [[nodiscard]] Process& process(std::size_t who);
+    void note(std::size_t who, const std::string& what);
     void start_coordinator_in(Duration wait);
     void start_client_in(std::size_t client, Duration wait);
 
@@ -83,7 +105,7 @@ private:
     std::unique_ptr<Network> network_;
     std::unique_ptr<CoordinatorHost> coordinator_;
     std::vector<std::unique_ptr<ClientHost>> clients_;
-    ExperimentId submitted_ = 0;
+    std::vector<double> slowness_;  // of the clients' training, when nothing fails
 };
 
 }  // namespace causeway::simulation

@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration fault_time = 40s;
 // An update takes 1.3 s on it, as long as training: failures meet transfers too.
-constexpr LinkOptions slow_link{.delay = 20ms, .rate = 300'000};
+constexpr LinkOptions slow_link = both_ways(20ms, 300'000);
 
 struct Seeds {
     std::uint64_t first = 0;

@@ -24,9 +24,12 @@ Dataset points(std::size_t count, std::uint64_t layer) {
 }
 
 std::shared_ptr<Trainer> make_trainer() {
-    auto device = Device::open("auto");
-    REQUIRE(device.has_value());
-    return std::make_shared<Trainer>(*std::move(device));
+    static const auto shared = [] {
+        auto device = Device::open("auto");
+        REQUIRE(device.has_value());
+        return std::make_shared<Trainer>(*std::move(device));
+    }();
+    return shared;
 }
 
 std::string points_experiment(std::uint32_t rounds, const std::string& train, const std::string& sync) {

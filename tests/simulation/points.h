@@ -13,6 +13,7 @@ namespace causeway::simulation {
 
 /// `count` points of 5 features in 3 classes; `layer` chooses other ones.
 Dataset points(std::size_t count, std::uint64_t layer);
+/// One for all: opening a device costs more than a test's trainings.
 std::shared_ptr<Trainer> make_trainer();
 /// An experiment on points; `train` and `sync` are lines of those tables.
 std::string points_experiment(std::uint32_t rounds, const std::string& train, const std::string& sync);

@@ -133,7 +133,7 @@ ScriptedWorld::ScriptedWorld(std::size_t count, Transcript::Keep keep, LinkOptio
         digits.examples = 100;
         digits.shape = {8, 8, 1};
         digits.classes = 10;
-        options.clients.push_back({name, {digits}, clients.back().get(), link, {}});
+        options.clients.push_back({.name = name, .datasets = {digits}, .work = clients.back().get(), .link = link});
     }
     world = std::make_unique<World>(std::move(options));
 }

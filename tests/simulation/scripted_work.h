@@ -62,7 +62,7 @@ public:
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override;
     std::vector<HeldUpdate> held() override;
-    void crash() override {}
+    void crash(Crash) override {}
 
 private:
     std::string name_;

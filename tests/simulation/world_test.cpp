@@ -156,7 +156,7 @@ TEST_CASE("without a held-out set the run goes on and has no accuracy", "[sim]")
 }
 
 TEST_CASE("an update resumes from the last chunk after the link was down", "[sim]") {
-    ScriptedWorld scripted(1, Transcript::Keep::nothing, {.delay = 5ms, .rate = 100'000});  // 4 s an update
+    ScriptedWorld scripted(1, Transcript::Keep::nothing, both_ways(5ms, 100'000));  // 4 s an update
     scripted.submit(experiment_text(1, "min_clients = 1"));
     REQUIRE(scripted.world->run_until([&] { return scripted.world->network().bytes_up() > 200'000; }, 60s));
     scripted.world->cut(0);
