@@ -357,7 +357,22 @@ void add_tools(Parser& parser) {
                 "causeway simulate digits-fedavg --clients 5", simulate, run_simulate);
     app->add_option("file", simulate->file, "an experiment file or an example's name")->required();
     add_number(app, "--clients", simulate->clients, 1, 100000, "virtual clients");
-    app->add_option("--seed", simulate->seed, "of the network's delays")->capture_default_str()->type_name("N");
+    app->add_option("--seed", simulate->seed, "of links, speeds and failures")->capture_default_str()->type_name("N");
+    app->add_option("--faults", simulate->faults, "what fails: none, all, or kinds (docs/simulation.md)")
+        ->capture_default_str()
+        ->type_name("KIND,...");
+    app->add_option("--transcript", simulate->transcript, "write who did what and when; - is stdout")
+        ->type_name("FILE");
+    app->add_option("--links", simulate->links, "\"80% uplink=10mbit,delay=20ms; 20% uplink=2mbit,delay=80ms\"")
+        ->type_name("MIX");
+    app->add_option("--speeds", simulate->speeds, "time per example: \"80% 50us; 20% 1ms\"")->type_name("MIX");
+    app->add_option("--coordinator-link", simulate->coordinator_link, "the line that all clients share")
+        ->capture_default_str()
+        ->type_name("LINK");
+    app->add_flag("--no-training", simulate->no_training, "only times and bytes, by a model: for thousands of clients");
+    app->add_option("--examples", simulate->examples, "of each client, with --no-training")
+        ->capture_default_str()
+        ->type_name("N");
     app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
     add_data(app, simulate->data);
     add_models(app, simulate->models);

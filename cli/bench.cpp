@@ -18,6 +18,7 @@ constexpr Bench benches[] = {
     {"commits", "durable commits: snapshot and transaction, with their flushes", bench_commits},
     {"transfer", "a pull between two processes over TLS on loopback", bench_transfer},
     {"rounds", "whole rounds of 8 clients, 100,000 parameters, next to no training", bench_rounds},
+    {"simulate", "the simulator: rounds a second without training, 10,000 virtual clients", bench_simulate},
 };
 
 std::string processor() {

@@ -36,6 +36,7 @@ Result<std::vector<BenchRow>> bench_training(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_rounds(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_simulate(const BenchOptions& options);
 /// The other process of bench_transfer: serves one blob until its peer goes.
 Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options);
 

@@ -180,7 +180,14 @@ struct SimulateOptions {
     std::vector<std::string> data;
     std::vector<std::string> models;
     std::uint32_t clients = 5;
-    std::uint64_t seed = 0;  // of the network, not of the training
+    std::uint64_t seed = 0;          // of the network and of failures, not of the training
+    std::string faults = "none";     // names joined by commas, or all
+    std::string transcript;          // a file, "-" for stdout, empty: none
+    std::string links;               // a mix; empty: delays of 1 to 20 ms, 100 Mbit/s
+    std::string speeds;              // a mix of times per example; empty: 20 us
+    std::string coordinator_link = "uplink=1gbit,downlink=1gbit";
+    bool no_training = false;
+    std::uint64_t examples = 600;  // of each client, without training
     std::string out;
 };
 int run_simulate(const SimulateOptions& options, Output output);

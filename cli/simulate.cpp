@@ -1,106 +1,244 @@
-// `causeway simulate`: the whole federation on a virtual clock, with the real machines, model, data and sums.
+// `causeway simulate`: the whole federation on a virtual clock, with the real machines and, unless --no-training, the
+// real model, data and sums; with failures on demand, and the rules checked at every step.
+#include <algorithm>
+#include <fstream>
+#include <numeric>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/experiment_file.h"
 #include "cli/live_view.h"
+#include "cli/simulate_cast.h"
 #include "common/file.h"
 #include "common/random.h"
 #include "common/text.h"
 #include "configs/canonical.h"
 #include "configs/workload.h"
-#include "data/reader.h"
-#include "simulation/real_work.h"
-#include "simulation/world.h"
+#include "simulation/faults.h"
+#include "simulation/lies.h"
+#include "simulation/mix.h"
+#include "simulation/modelled_world.h"
 
 namespace causeway::cli {
 namespace {
 
 using namespace simulation;
 
-constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
 constexpr Duration longest_round = std::chrono::hours(2);  // virtual; the machines' own deadlines come first
+constexpr std::uint64_t most_faults = 1000;
 
-/// The federation's people: one coordinator's work and one per client.
-struct Cast {
-    std::unique_ptr<RealCoordinatorWork> coordinator;
-    std::vector<std::unique_ptr<RealClientWork>> clients;
+/// What the options say, read and checked.
+struct Scene {
+    Experiment experiment;
+    ModelledSetup setup;  // also gives the real run its names, links and speeds
+    std::vector<Fault> faults;
+    DataPaths data;
+    DataPaths models;
 };
 
-/// Divides the dataset exactly as the demo does: same seed, same partition, same names.
-Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std::uint32_t clients) {
-    const auto options = data_options_of(experiment);
-    TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, paths));
-    TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
-    raw.name = experiment.data.dataset;
-    TRY_ASSIGN(const auto division,
-               divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));
-    TRY_ASSIGN(auto device, Device::open("auto"));
-    const auto trainer = std::make_shared<Trainer>(std::move(device));
-    Cast cast;
-    std::optional<Dataset> held_out;
-    if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
-        held_out = subset(raw, division.held_out);
-        TRY(apply_options(*held_out, options));
+/// Delays of 1 to 20 ms by the seed, unless a mix is given.
+Result<std::vector<LinkOptions>> links_of(const SimulateOptions& options) {
+    if (!options.links.empty()) {
+        return parse_links(options.links, options.clients, options.seed);
     }
-    cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
-    for (std::uint32_t i = 0; i < clients; ++i) {
-        cast.clients.push_back(
-            std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
+    RandomStream random({.seed = options.seed, .purpose = "links"});
+    std::vector<LinkOptions> links(options.clients);
+    for (auto& link : links) {
+        link.up.delay = link.down.delay = std::chrono::milliseconds(1 + random.below(20));
     }
-    return cast;
+    return links;
 }
 
-/// Each file to both who need it: the machine, which checks, and the work, which starts from it.
-Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& work) {
-    NamedModels models;
-    for (const auto& [name, path] : paths) {
-        TRY_ASSIGN(auto file, read_file(path, largest_model));
-        auto described = describe_named_model(file);
-        if (!described) {
-            return fail(with_context(described.error(), path.string()));
-        }
-        models.emplace(name, *std::move(described));
-        work.add_model(name, std::move(file));
+Result<Scene> read_scene(const SimulateOptions& options) {
+    Scene scene;
+    TRY_ASSIGN(scene.experiment, load_experiment(options.file, options.set));
+    require_all(scene.experiment, options.clients);
+    if (options.no_training) {  // there is nothing to evaluate, or to be patient with
+        scene.experiment.evaluation.where = "none";
+        scene.experiment.evaluation.patience = 0;
     }
-    return models;
+    TRY_ASSIGN(scene.faults, parse_faults(options.faults));
+    TRY_ASSIGN(scene.data, parse_data_arguments(options.data));
+    TRY_ASSIGN(scene.models, parse_model_arguments(options.models));
+    auto& setup = scene.setup;
+    TRY_ASSIGN(const auto chain, chain_of(scene.experiment));
+    setup.parameters = static_cast<std::uint64_t>(chain.parameter_count());
+    setup.examples = options.examples;
+    for (std::uint32_t i = 0; i < options.clients; ++i) {
+        setup.names.push_back(demo_client_name(i));
+    }
+    TRY_ASSIGN(setup.links, links_of(options));
+    setup.per_example.assign(options.clients, training_per_example);
+    if (!options.speeds.empty()) {
+        TRY_ASSIGN(setup.per_example, parse_speeds(options.speeds, options.clients, options.seed));
+    }
+    TRY_ASSIGN(const auto line, parse_link(options.coordinator_link));
+    setup.line = {.rate_in = line.down.rate, .rate_out = line.up.rate};
+    setup.dataset = {.name = scene.experiment.data.dataset,
+                     .digest = {},
+                     .examples = options.examples,
+                     .shape = scene.experiment.data.shape,
+                     .classes = 2};
+    return scene;
 }
 
-WorldOptions make_world(const Cast& cast, NamedModels models, std::uint64_t seed) {
-    WorldOptions options;
-    options.coordinator.models = std::move(models);
-    options.coordinator.federation = "simulated";
-    options.work = cast.coordinator.get();
-    RandomStream random({.seed = seed, .purpose = "links"});
-    for (std::uint32_t i = 0; i < cast.clients.size(); ++i) {
+/// The real work in a world of the scene's links and speeds; `lying` outlives the world.
+WorldOptions real_world(const Scene& scene, const SimulateOptions& options, const Cast& cast,
+                        std::unique_ptr<LyingClientWork>& lying) {
+    WorldOptions world;
+    world.coordinator.models = cast.models;
+    world.coordinator.federation = "simulated";
+    world.coordinator.max_sessions = std::max(limits::sessions, cast.clients.size());
+    world.work = cast.coordinator.get();
+    world.line = scene.setup.line;
+    for (std::size_t i = 0; i < cast.clients.size(); ++i) {
         ClientSetup client;
-        client.name = demo_client_name(i);
+        client.name = scene.setup.names[i];
         client.work = cast.clients[i].get();
-        client.datasets = {cast.clients[i]->declaration()};
-        const auto delay = std::chrono::milliseconds(1 + random.below(20));
-        client.link.up.delay = client.link.down.delay = delay;
-        options.clients.push_back(std::move(client));
-    }
-    return options;
-}
-
-/// Feeds the view as the rounds come; returns the `done` event, or null when virtual time ran out.
-Json play(World& world, LiveView& view, const Experiment& experiment) {
-    std::size_t shown = 0;
-    Json done;
-    const auto step = [&] {
-        const auto events = world.events();
-        for (; shown < events.size(); ++shown) {
-            view.event(events[shown]);
-            done = events[shown]["event"].text() == "done" ? events[shown] : done;
+        if (lies(scene.faults, i)) {
+            lying = std::make_unique<LyingClientWork>(*client.work, client.name, options.seed, forged_share);
+            client.work = lying.get();
         }
-        return !done.is_null();
-    };
-    (void)world.run_until(step, longest_round * (experiment.experiment.rounds + 1));
-    return done;
+        client.datasets = {cast.clients[i]->declaration()};
+        client.link = scene.setup.links[i];
+        client.slowness = seconds(scene.setup.per_example[i]) / seconds(training_per_example);
+        world.clients.push_back(std::move(client));
+    }
+    return world;
 }
 
-Status write_model(const SimulateOptions& options, Cast& cast, const Json& done) {
+/// How long it takes when nothing fails, so that failures are spread over it.
+Result<Duration> undisturbed_time(const Scene& scene) {
+    ModelledWorld modelled(scene.setup);
+    auto& world = *modelled.world;
+    TRY(start_and_wait(world));
+    const auto begin = world.now();
+    world.submit(canonical_toml(scene.experiment));
+    (void)world.run_until([&world] { return world.over(1); }, longest_round * scene.experiment.experiment.rounds);
+    return std::max<Duration>(world.now() - begin, std::chrono::seconds(10));
+}
+
+/// Follows the rounds as an operator would, who watches again when the coordinator is back.
+class Follower {
+public:
+    Follower(World& world, LiveView& view) : world_(world), view_(view) {}
+
+    /// True at the end.
+    bool look() {
+        const auto& host = world_.coordinator();
+        if (host.up() && epoch_ != host.epoch()) {
+            epoch_ = host.epoch();
+            world_.request("experiment.watch", Json::object().set("experiment", 1).set("from", rounds_.size() + 1));
+        }
+        for (const auto& replies = world_.replies(); seen_ < replies.size(); ++seen_) {
+            const auto event = Json::parse(replies[seen_].body);
+            if (event && (*event)["event"].text() == "round") {
+                rounds_.push_back(*event);
+                view_.event(*event);
+            } else if (event && (*event)["event"].text() == "done") {
+                done_ = *event;
+            }
+        }
+        return !done_.is_null();
+    }
+    [[nodiscard]] const std::vector<Json>& rounds() const { return rounds_; }
+    [[nodiscard]] const Json& done() const { return done_; }
+
+private:
+    World& world_;
+    LiveView& view_;
+    std::uint64_t epoch_ = 0;
+    std::size_t seen_ = 0;
+    std::vector<Json> rounds_;
+    Json done_;
+};
+
+/// Submits; faults begin when the submission is stored. errors: what is wrong with the file; timed_out `no_end`
+Status play(World& world, Follower& follower, const Scene& scene, std::uint64_t seed) {
+    TRY(start_and_wait(world));
+    world.submit(canonical_toml(scene.experiment));
+    (void)world.run_until([&world] { return !world.replies().empty(); }, std::chrono::minutes(1));
+    for (const auto& reply : world.replies()) {
+        if (reply.error) {
+            return fail(reply.error->kind, reply.error->code, reply.error->message);
+        }
+    }
+    if (!scene.faults.empty()) {
+        TRY_ASSIGN(const auto time, undisturbed_time(scene));
+        const auto count = std::clamp<std::uint64_t>(scene.experiment.experiment.rounds, 8, most_faults);
+        plan_faults(world, {.kinds = scene.faults,
+                            .seed = seed,
+                            .count = static_cast<std::uint32_t>(count),
+                            .time = 2 * time,
+                            .longest_absence = std::min<Duration>(time, std::chrono::seconds(15))});
+    }
+    const auto bound = longest_round * (scene.experiment.experiment.rounds + 1);
+    if (!world.run_until([&follower] { return follower.look(); }, bound)) {
+        return fail(ErrorKind::timed_out, "no_end", "the simulated experiment did not end; this is a bug");
+    }
+    return {};
+}
+
+double sum_of(const std::vector<Json>& rounds, const char* field) {
+    return std::accumulate(rounds.begin(), rounds.end(), 0.0,
+                           [field](double sum, const Json& round) { return sum + round[field].number(); });
+}
+
+/// The `simulation` event, and its words.
+Json summary_of(const World& world, const Follower& follower, const std::string& replay) {
+    std::vector<double> times;
+    for (const auto& round : follower.rounds()) {
+        times.push_back(round["seconds"].number());
+    }
+    std::ranges::sort(times);
+    const auto count = static_cast<double>(std::max<std::size_t>(times.size(), 1));
+    auto broken = Json::array();
+    for (const auto& rule : world.broken_rules()) {
+        broken.push(rule);
+    }
+    return Json::object()
+        .set("clients", static_cast<std::uint64_t>(world.client_count()))
+        .set("rounds", static_cast<std::uint64_t>(times.size()))
+        .set("virtual_seconds", seconds(world.now()))
+        .set("round_seconds_median", times.empty() ? Json() : Json(times[times.size() / 2]))
+        .set("round_seconds_longest", times.empty() ? Json() : Json(times.back()))
+        .set("round_bytes_up", sum_of(follower.rounds(), "bytes_up") / count)
+        .set("round_bytes_down", sum_of(follower.rounds(), "bytes_down") / count)
+        .set("checks", world.invariants().checks())
+        .set("broken", std::move(broken))
+        .set("replay", replay.empty() ? Json() : Json(replay));
+}
+
+void show_summary(const Json& summary, Output output) {
+    const auto bytes = [&](const char* field) {
+        return format_bytes(static_cast<std::uint64_t>(summary[field].number()));
+    };
+    if (summary["rounds"].integer() > 0) {
+        output.line(fmt::format("a round: {} (the longest {}), {} up, {} down; {} of virtual time in all",
+                                format_duration(from_seconds(summary["round_seconds_median"].number())),
+                                format_duration(from_seconds(summary["round_seconds_longest"].number())),
+                                bytes("round_bytes_up"), bytes("round_bytes_down"),
+                                format_duration(from_seconds(summary["virtual_seconds"].number()))));
+    }
+    output.line(fmt::format(
+        "{} checks of the rules, {} broken{}", summary["checks"].integer(), summary["broken"].items().size(),
+        summary["replay"].is_null() ? "" : "; its replay without failures: " + summary["replay"].text()));
+}
+
+/// With failures, the decision log is run again without them: every round must have the same bits.
+Result<std::string> replay_of(const Scene& scene, const RunLog& log, std::uint32_t clients) {
+    TRY_ASSIGN(const auto cast, make_cast(scene.experiment, scene.data, scene.models, clients));
+    TRY_ASSIGN(const auto rounds,
+               replay(log, *cast.coordinator, [&](const std::string& node) { return cast.find(node); }));
+    for (const auto& round : rounds) {
+        if (!round.same()) {
+            return fmt::format("round {} has other bits", round.round);
+        }
+    }
+    return std::string("the same bits in every round");
+}
+
+Status write_model(const SimulateOptions& options, const Cast& cast, const Json& done) {
     if (options.out.empty()) {
         return {};
     }
@@ -109,41 +247,81 @@ Status write_model(const SimulateOptions& options, Cast& cast, const Json& done)
     return write_file_durably(options.out, bytes);
 }
 
-Result<int> simulate(const SimulateOptions& options, Output output) {
-    TRY_ASSIGN(auto experiment, load_experiment(options.file, options.set));
-    require_all(experiment, options.clients);
-    TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
-    TRY_ASSIGN(auto cast, make_cast(experiment, paths, options.clients));
-    TRY_ASSIGN(const auto model_paths, parse_model_arguments(options.models));
-    TRY_ASSIGN(auto models, name_models(model_paths, *cast.coordinator));
-    World world(make_world(cast, std::move(models), options.seed));
-    world.start();
-    const auto all_online = [&] {
-        return world.coordinator().machine()->members().members().size() == options.clients;
-    };
-    if (!world.run_until(all_online, std::chrono::minutes(1))) {
-        return fail(ErrorKind::timed_out, "no_sessions", "the simulated clients did not connect; this is a bug");
+/// To a file, or between the other lines.
+Transcript::Tell transcript_to(const SimulateOptions& options, Output output, std::ofstream& file) {
+    if (options.transcript == "-") {
+        return [output](Instant when, std::string_view who, std::string_view what) {
+            output.object("transcript", Json::object()
+                                            .set("seconds", seconds(when))
+                                            .set("who", std::string(who))
+                                            .set("what", std::string(what)));
+            output.line(Transcript::line(when, who, what));
+        };
     }
-    world.submit(canonical_toml(experiment));
-    world.request("experiment.watch", Json::object().set("experiment", 1).set("from", 1));
-    for (const auto& reply : world.replies()) {
-        if (reply.error) {
-            return fail(reply.error->kind, reply.error->code, reply.error->message);
+    return [&file](Instant when, std::string_view who, std::string_view what) {
+        file << Transcript::line(when, who, what) << '\n';
+    };
+}
+
+int result_of(const World& world, const Json& summary, const Json& done, const SimulateOptions& options,
+              Output output) {
+    const bool differs = summary["replay"].text().starts_with("round");
+    if (world.broken_rules().empty() && !differs) {
+        return done["state"].text() == "succeeded" ? exit_done : exit_failed;
+    }
+    for (const auto& rule : world.broken_rules()) {
+        output.line("broken: " + rule);
+    }
+    return output.error({ErrorKind::corrupt, "rule_broken",
+                         fmt::format("a rule of the simulated federation is broken; this is a bug. To repeat it: "
+                                     "causeway simulate {} --seed {} --faults {} --clients {}",
+                                     options.file, options.seed, options.faults, options.clients)});
+}
+
+Result<int> simulate(const SimulateOptions& options, Output output) {
+    TRY_ASSIGN(const auto scene, read_scene(options));
+    WorldOptions world_options;
+    std::ofstream file;
+    if (!options.transcript.empty()) {
+        if (options.transcript != "-") {
+            file.open(options.transcript);
+            if (!file) {
+                return fail(ErrorKind::io, "cannot_create", "cannot write the transcript to " + options.transcript);
+            }
         }
+        world_options.tell = transcript_to(options, output, file);
+    }
+    std::optional<Cast> cast;
+    std::optional<ModelledWorld> modelled;
+    std::unique_ptr<LyingClientWork> lying;
+    std::unique_ptr<World> world;
+    if (options.no_training) {
+        modelled.emplace(scene.setup, std::move(world_options));
+        world = std::move(modelled->world);
+    } else {
+        TRY_ASSIGN(cast, make_cast(scene.experiment, scene.data, scene.models, options.clients));
+        auto with_work = real_world(scene, options, *cast, lying);
+        with_work.tell = std::move(world_options.tell);
+        world = std::make_unique<World>(std::move(with_work));
     }
     LiveView view(output);
-    const auto done = play(world, view, experiment);
-    if (done.is_null()) {
-        return fail(ErrorKind::timed_out, "no_end", "the simulated experiment did not end; this is a bug");
+    Follower follower(*world, view);
+    TRY(play(*world, follower, scene, options.seed));
+    std::string replayed;
+    if (cast && !scene.faults.empty()) {
+        TRY_ASSIGN(replayed, replay_of(scene, world->log(1), options.clients));
     }
-    TRY(write_model(options, cast, done));
-    if (done["state"].text() != "succeeded") {
-        return exit_failed;
+    const auto summary = summary_of(*world, follower, replayed);
+    output.object("simulation", summary);
+    view.event(follower.done());
+    show_summary(summary, output);
+    if (cast && follower.done()["state"].text() == "succeeded") {
+        TRY(write_model(options, *cast, follower.done()));
+        output.line(fmt::format("model {}  SHA-256 {}",
+                                options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
+                                follower.done()["model_sha256"].text()));
     }
-    output.line(fmt::format("model {}  SHA-256 {}",
-                            options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
-                            done["model_sha256"].text()));
-    return exit_done;
+    return result_of(*world, summary, follower.done(), options, output);
 }
 
 }  // namespace

@@ -121,7 +121,7 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     if (!speaks_our_version(event.hello)) {
         return refuse("version", "no protocol version is spoken by both sides; upgrade the older one");
     }
-    if (members_.session_count() >= limits::sessions) {
+    if (members_.session_count() >= options_.max_sessions) {
         return refuse("too_many_sessions", "the coordinator has as many sessions as it may");
     }
     if (event.hello.datasets.size() > limits::datasets_per_node || event.hello.held.size() > limits::held_per_node) {

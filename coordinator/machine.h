@@ -13,6 +13,7 @@
 
 #include "configs/initial_model.h"
 #include "coordinator/experiment_machine.h"
+#include "coordinator/limits.h"
 #include "coordinator/membership.h"
 #include "coordinator/operator_requests.h"
 #include "coordinator/recovered.h"
@@ -21,6 +22,7 @@ namespace causeway {
 
 struct CoordinatorOptions {
     std::string federation;
+    std::size_t max_sessions = limits::sessions;
     std::uint32_t parallel = 1;  // experiments that run at the same time, at least 1
     /// Where a model with this digest lies, for `done` events. Pure; may be empty.
     std::function<std::string(const Digest&)> model_path;

@@ -14,7 +14,8 @@ Round::Round(RoundPlan plan, Instant now)
     : plan_(std::move(plan)),
       closes_at_(plan_.straggler_deadline > Duration::zero() ? now + plan_.straggler_deadline : never) {
     for (const auto& node : plan_.cohort) {
-        members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
+        const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
+        account(place.first->second);
     }
 }
 
@@ -35,6 +36,7 @@ void Round::restore(const SaveDecision& decision) {
                                  .tensor = detail["tensor"].text(),
                                  .index = static_cast<std::uint64_t>(detail["index"].integer())};
     }
+    account(*place);
 }
 
 /// A settled or dropped member hears its fate again: the first telling may have been lost with its session.
@@ -57,6 +59,7 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
     place->offer.reset();
     place->machine_fault.clear();
     place->retry_at = never;
+    account(*place);
     if (place->lease.attempt() > 1) {
         log(decisions::next_attempt, decisions::attempt_detail(node, place->lease.attempt()), effects);
     }
@@ -82,7 +85,9 @@ void Round::lost(Instant now, const std::string& node, bool session_gone, Coordi
     place->offer.reset();
     place->machine_fault.clear();
     place->retry_at = never;
-    if (place->lease.suspect(now)) {
+    const bool suspected = place->lease.suspect(now);
+    account(*place);
+    if (suspected) {
         tick(now, effects);  // with rejoin = 0 suspicion drops at once
     }
 }
@@ -120,6 +125,7 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
             place->lease.settle();
             log(decisions::refused, decisions::refused_detail(node, *refusal), effects);
             place->refusal = std::move(refusal);
+            account(*place);
         }
         return;
     }
@@ -128,6 +134,7 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
     if (!place->absorbing) {
         absorb(node, *place, effects);
     }
+    account(*place);
 }
 
 /// What can be judged from the offer alone; the firewall sees the rest once the bytes are here.
@@ -188,6 +195,7 @@ void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordinator
     } else {
         settle(absorbed.node, *place, asked, absorbed.refusal, effects);
     }
+    account(*place);
     keep_clock(now);
 }
 
@@ -239,9 +247,12 @@ void Round::drop(const std::string& node, Place& place, std::string code, std::s
         if (first) {
             effects.jobs.push_back(CancelAbsorb{plan_.assignment.lease.experiment, number(), node});
         }
+        account(place);
         return;
     }
-    if (place.lease.drop()) {
+    const bool dropped = place.lease.drop();
+    account(place);
+    if (dropped) {
         newly_dropped_.push_back(node);
         log(decisions::dropped,
             decisions::dropped_detail(node, place.lease.attempt(), place.drop_code, place.drop_message), effects);
@@ -281,6 +292,9 @@ void Round::keep_clock(Instant now) {
 }
 
 std::string Round::machine_fault() const {
+    if (sums_.faulty == 0) {
+        return "";
+    }
     for (const auto& [node, place] : members_) {
         if (!place.lease.over() && !place.machine_fault.empty()) {
             return place.machine_fault;
@@ -292,9 +306,12 @@ std::string Round::machine_fault() const {
 /// The straggler deadline comes first: it ends everything that is not settled.
 void Round::tick(Instant now, CoordinatorEffects& effects) {
     keep_clock(now);
-    const bool late = !stopped_at_ && now >= closes_at_;
+    const bool late = !stopped_at_ && now >= closes_at_ && sums_.live > 0;
+    if (!late && (dues_.empty() || *dues_.begin() > now)) {
+        return;
+    }
     for (auto& [node, place] : members_) {
-        if (place.lease.over() || !place.drop_code.empty()) {
+        if (!place.live()) {
             continue;
         }
         if (late) {
@@ -304,6 +321,7 @@ void Round::tick(Instant now, CoordinatorEffects& effects) {
         } else if (now >= place.retry_at) {
             place.retry_at = never;
             absorb(node, place, effects);
+            account(place);
         }
     }
 }
@@ -313,14 +331,10 @@ Round::Outcome Round::outcome() const {
     if (possible() < quorum()) {
         return Outcome::quorum_lost;
     }
-    std::int64_t weight = 0;
-    for (const auto& [node, place] : members_) {
-        if (!place.lease.over() || place.absorbing) {
-            return Outcome::open;
-        }
-        weight += place.in_sum ? place.in_sum->weight : 0;
+    if (sums_.undecided > 0) {
+        return Outcome::open;
     }
-    return weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
+    return sums_.weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
 }
 
 /// The first by name speaks for all: they are mostly alike, and each is in the decision log.
@@ -337,13 +351,8 @@ std::string Round::why_missing() const {
 }
 
 Instant Round::deadline() const {
-    Instant next = never;
-    for (const auto& [node, place] : members_) {
-        if (!place.lease.over() && place.drop_code.empty()) {
-            next = std::min({next, stopped_at_ ? never : closes_at_, place.lease.deadline(), place.retry_at});
-        }
-    }
-    return next;
+    const auto closes = sums_.live > 0 && !stopped_at_ ? closes_at_ : never;
+    return std::min(closes, dues_.empty() ? never : *dues_.begin());
 }
 
 std::vector<std::pair<std::string, Digest>> Round::participants() const {
@@ -381,12 +390,33 @@ std::uint32_t Round::quorum() const {
     return plan_.quorum.of(static_cast<std::uint32_t>(members_.size()));
 }
 
-/// One about to be dropped still may count while its absorption is unanswered.
 std::uint32_t Round::possible() const {
-    return static_cast<std::uint32_t>(std::count_if(members_.begin(), members_.end(), [](const auto& entry) {
-        const auto& place = entry.second;
-        return place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
-    }));
+    return sums_.possible;
+}
+
+/// One about to be dropped still may count while its absorption is unanswered.
+void Round::account(Place& place) {
+    const auto before = place.share;
+    auto& now = place.share;
+    now.live = place.live();
+    now.undecided = !place.lease.over() || place.absorbing;
+    now.possible = place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
+    now.faulty = !place.lease.over() && !place.machine_fault.empty();
+    now.weight = place.in_sum ? place.in_sum->weight : 0;
+    now.due = place.live() ? std::min(place.lease.deadline(), place.retry_at) : never;
+    sums_.live += now.live - before.live;
+    sums_.undecided += now.undecided - before.undecided;
+    sums_.possible += now.possible - before.possible;
+    sums_.faulty += now.faulty - before.faulty;
+    sums_.weight += now.weight - before.weight;
+    if (now.due != before.due) {
+        if (before.due != never) {
+            dues_.erase(dues_.find(before.due));
+        }
+        if (now.due != never) {
+            dues_.insert(now.due);
+        }
+    }
 }
 
 Json Round::status() const {

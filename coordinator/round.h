@@ -3,12 +3,15 @@
 // A round closes when every member has reported (its update is in the sum, or was refused) or was dropped. It says so
 // by outcome(); the experiment commits or fails. An update whose absorption is under way may already be in the sum, so
 // a member is never dropped over it: the absorption is given up first, and its answer decides (CancelAbsorb).
-// Nothing here depends on the order of arrival but the log. Thread: loop. Pure.
+// Nothing here depends on the order of arrival but the log. What is asked after every event (may it close, when is
+// something due) is kept in sums over the members, so that an event costs the same in a cohort of ten thousand.
+// Thread: loop. Pure.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -79,6 +82,15 @@ public:
     [[nodiscard]] Json status() const;
 
 private:
+    /// What a member adds to the sums.
+    struct Share {
+        std::uint32_t live = 0;
+        std::uint32_t undecided = 0;  // not over, or its update may be in the sum already
+        std::uint32_t possible = 0;   // has counted or still may
+        std::uint32_t faulty = 0;     // this machine cannot take its update
+        std::int64_t weight = 0;
+        Instant due = never;  // its own next deadline
+    };
     struct Place {
         MemberLease lease;
         SessionId session = 0;                // 0: none
@@ -92,11 +104,16 @@ private:
         std::string machine_fault;  // the last pull failed by this machine: no fault of the member
         Instant retry_at = never;
         Progress progress;
+        Share share;  // as it stands in the sums
 
         [[nodiscard]] bool settled() const { return lease.state() == MemberLease::State::settled; }
+        /// It works, and nothing about it is decided.
+        [[nodiscard]] bool live() const { return !lease.over() && drop_code.empty(); }
     };
 
     Place* find(const std::string& node);
+    /// After every change of a place: brings the sums up to date.
+    void account(Place& place);
     [[nodiscard]] Lease lease_of(const Place& place) const;
     void send(const Place& place, Message message, CoordinatorEffects& effects) const;
     void log(const char* kind, Json detail, CoordinatorEffects& effects) const;
@@ -116,6 +133,8 @@ private:
     Instant closes_at_;                  // straggler deadline
     std::optional<Instant> stopped_at_;  // since when this machine's fault stops its clock
     std::map<std::string, Place> members_;
+    Share sums_;                   // `due` unused
+    std::multiset<Instant> dues_;  // of members that have one
     std::vector<std::string> newly_dropped_;
 };
 

@@ -16,6 +16,7 @@ Error no_room() {
 
 void CoordinatorHost::start() {
     auto recovered = store_.recover();
+    epoch_ = recovered.epoch;
     around_.invariants.started(recovered.epoch);
     around_.transcript.add("coordinator", "start epoch " + std::to_string(recovered.epoch));
     machine_.emplace(options_, std::move(recovered));

@@ -43,6 +43,8 @@ public:
     /// A crash in which so many of the transactions under way are durable all the same, in their order.
     void cut_power(std::size_t durable) { die(durable); }
     [[nodiscard]] bool up() const override { return machine_.has_value(); }
+    /// Of the process that is up, or was last.
+    [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::size_t transactions_under_way() const { return pending_.size(); }
     /// Each transaction takes this long from now on.
     void set_store_time(Duration time) { store_time_ = time; }
@@ -79,6 +81,7 @@ private:
     CoordinatorWork& work_;
     MemoryStore store_;
     std::optional<Coordinator> machine_;
+    std::uint64_t epoch_ = 0;
     Duration store_time_ = store_time;
     Instant stored_until_{};
     std::deque<Pending> pending_;

@@ -10,9 +10,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// A plausible machine: a commit of 1 ms, an update checked and added in 1 ms, 20 us of training an example.
+// A plausible machine: a commit of 1 ms, an update checked and added in 1 ms.
 constexpr Duration coordinator_job = 1ms;
-constexpr Duration training_per_example = 20us;
 
 JobFailed failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {
     return {.experiment = experiment, .round = round, .job = std::move(job), .error = std::move(error)};

@@ -1,7 +1,7 @@
 // The real computing behind the virtual world: the same model, data, trainer and sums as the daemon's, in memory.
 //
 // `causeway simulate` uses it; its final digest is the one that real processes reach with the same file and data.
-// Virtual times are a simple cost model, so that a run does not depend on how fast this machine is.
+// Virtual times are a simple cost model, so that a run does not depend on how fast this machine is. Thread: one.
 #pragma once
 
 #include <map>
@@ -14,6 +14,9 @@
 #include "simulation/work.h"
 
 namespace causeway::simulation {
+
+/// Of a client's training, per example and epoch, when its slowness is 1.
+constexpr Duration training_per_example = std::chrono::microseconds(20);
 
 class RealCoordinatorWork : public CoordinatorWork {
 public:

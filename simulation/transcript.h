@@ -1,6 +1,8 @@
-// What happened, line by line with its virtual time: compared with golden files, printed when a seed fails.
+// What happened, line by line with its virtual time: compared with golden files, shown when a seed fails, and what
+// `causeway simulate --transcript` writes.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -13,20 +15,31 @@ namespace causeway::simulation {
 class Transcript {
 public:
     enum class Keep { nothing, everything };
+    /// Who did what, as it happens.
+    using Tell = std::function<void(Instant when, std::string_view who, std::string_view what)>;
 
-    Transcript(const EventQueue& queue, Keep keep) : queue_(queue), keep_(keep) {}
+    /// With `tell` nothing is kept here.
+    Transcript(const EventQueue& queue, Keep keep, Tell tell = {})
+        : queue_(queue), keep_(keep), tell_(std::move(tell)) {}
 
     void add(std::string_view who, std::string_view what) {
-        if (keep_ == Keep::everything) {
-            text_ += fmt::format("{:8.3f} {:<12} {}\n", seconds(queue_.now()), who, what);
+        if (tell_) {
+            tell_(queue_.now(), who, what);
+        } else if (keep_ == Keep::everything) {
+            text_ += line(queue_.now(), who, what) + "\n";
         }
     }
-    [[nodiscard]] bool kept() const { return keep_ == Keep::everything; }
+    /// Somebody will read it: worth putting into words.
+    [[nodiscard]] bool kept() const { return tell_ || keep_ == Keep::everything; }
     [[nodiscard]] const std::string& text() const { return text_; }
+    static std::string line(Instant when, std::string_view who, std::string_view what) {
+        return fmt::format("{:8.3f} {:<12} {}", seconds(when), who, what);
+    }
 
 private:
     const EventQueue& queue_;
     Keep keep_;
+    Tell tell_;
     std::string text_;
 };
 

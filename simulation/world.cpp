@@ -5,7 +5,7 @@
 
 namespace causeway::simulation {
 
-World::World(WorldOptions options) : transcript_(queue_, options.keep) {
+World::World(WorldOptions options) : transcript_(queue_, options.keep, options.tell) {
     std::vector<LinkOptions> links;
     std::vector<std::string> names;
     for (const auto& client : options.clients) {

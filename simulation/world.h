@@ -29,6 +29,7 @@ struct WorldOptions {
     std::vector<ClientSetup> clients;
     SharedLine line;  // the coordinator's
     Transcript::Keep keep = Transcript::Keep::nothing;
+    Transcript::Tell tell{};  // instead of being kept
 };
 
 class World {

@@ -1,0 +1,66 @@
+// See simulate_cast.h.
+#include "cli/simulate_cast.h"
+
+#include "common/file.h"
+#include "configs/workload.h"
+#include "data/reader.h"
+
+namespace causeway::cli {
+namespace {
+
+using namespace simulation;
+
+constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
+
+/// Each file to both who need it: the machine, which checks, and the work, which starts from it.
+Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& work) {
+    NamedModels models;
+    for (const auto& [name, path] : paths) {
+        TRY_ASSIGN(auto file, read_file(path, largest_model));
+        auto described = describe_named_model(file);
+        if (!described) {
+            return fail(with_context(described.error(), path.string()));
+        }
+        models.emplace(name, *std::move(described));
+        work.add_model(name, std::move(file));
+    }
+    return models;
+}
+
+}  // namespace
+
+Result<ClientWork*> Cast::find(const std::string& node) const {
+    for (std::uint32_t i = 0; i < clients.size(); ++i) {
+        if (node == demo_client_name(i)) {
+            return clients[i].get();
+        }
+    }
+    return fail(ErrorKind::not_found, "unknown_node", "no virtual client is called " + node);
+}
+
+Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, const DataPaths& models,
+                       std::uint32_t clients) {
+    const auto options = data_options_of(experiment);
+    TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, data));
+    TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
+    raw.name = experiment.data.dataset;
+    TRY_ASSIGN(const auto division,
+               divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));
+    TRY_ASSIGN(auto device, Device::open("auto"));
+    const auto trainer = std::make_shared<Trainer>(std::move(device));
+    Cast cast;
+    std::optional<Dataset> held_out;
+    if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
+        held_out = subset(raw, division.held_out);
+        TRY(apply_options(*held_out, options));
+    }
+    cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
+    for (std::uint32_t i = 0; i < clients; ++i) {
+        cast.clients.push_back(
+            std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
+    }
+    TRY_ASSIGN(cast.models, name_models(models, *cast.coordinator));
+    return cast;
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,28 @@
+// Who works in `causeway simulate`: the real work over a dataset that is divided exactly as the demo divides it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "cli/experiment_file.h"
+#include "configs/initial_model.h"
+#include "simulation/real_work.h"
+
+namespace causeway::cli {
+
+struct Cast {
+    std::unique_ptr<simulation::RealCoordinatorWork> coordinator;
+    std::vector<std::unique_ptr<simulation::RealClientWork>> clients;  // client-1, client-2, ...
+    NamedModels models;                                                // what the machine checks submissions with
+
+    /// For replays. errors: not_found `unknown_node`
+    [[nodiscard]] Result<simulation::ClientWork*> find(const std::string& node) const;
+};
+
+/// Same seed, same partition, same names as the demo; the models also go to the coordinator's work.
+///
+/// errors   of the dataset's reader and of the models' files
+Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, const DataPaths& models,
+                       std::uint32_t clients);
+
+}  // namespace causeway::cli
