@@ -88,7 +88,7 @@ WorldOptions real_world(const Scene& scene, const SimulateOptions& options, cons
     WorldOptions world;
     world.coordinator.models = cast.models;
     world.coordinator.federation = "simulated";
-    world.coordinator.max_sessions = std::max(limits::sessions, cast.clients.size());
+    world.coordinator.max_sessions = sessions_for(cast.clients.size());
     world.work = cast.coordinator.get();
     world.line = scene.setup.line;
     for (std::size_t i = 0; i < cast.clients.size(); ++i) {
@@ -115,7 +115,7 @@ Result<Duration> undisturbed_time(const Scene& scene) {
     const auto begin = world.now();
     world.submit(canonical_toml(scene.experiment));
     (void)world.run_until([&world] { return world.over(1); }, longest_round * scene.experiment.experiment.rounds);
-    return std::max<Duration>(world.now() - begin, std::chrono::seconds(10));
+    return std::max<Duration>(world.now() - begin, std::chrono::seconds(1));
 }
 
 /// Follows the rounds as an operator would, who watches again when the coordinator is back.
@@ -157,7 +157,9 @@ private:
 Status play(World& world, Follower& follower, const Scene& scene, std::uint64_t seed) {
     TRY(start_and_wait(world));
     world.submit(canonical_toml(scene.experiment));
-    (void)world.run_until([&world] { return !world.replies().empty(); }, std::chrono::minutes(1));
+    if (!world.run_until([&world] { return !world.replies().empty(); }, std::chrono::minutes(10))) {
+        return fail(ErrorKind::timed_out, "no_end", "the submission was not answered; this is a bug");
+    }
     for (const auto& reply : world.replies()) {
         if (reply.error) {
             return fail(reply.error->kind, reply.error->code, reply.error->message);
@@ -170,7 +172,7 @@ Status play(World& world, Follower& follower, const Scene& scene, std::uint64_t 
                             .seed = seed,
                             .count = static_cast<std::uint32_t>(count),
                             .time = 2 * time,
-                            .longest_absence = std::min<Duration>(time, std::chrono::seconds(15))});
+                            .longest_absence = std::min<Duration>(2 * time, std::chrono::seconds(15))});
     }
     const auto bound = longest_round * (scene.experiment.experiment.rounds + 1);
     if (!world.run_until([&follower] { return follower.look(); }, bound)) {

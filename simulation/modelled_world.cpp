@@ -1,11 +1,14 @@
 // See modelled_world.h.
 #include "simulation/modelled_world.h"
 
-#include <algorithm>
-
 #include "coordinator/limits.h"
 
 namespace causeway::simulation {
+
+/// Operators have sessions too: one per request here.
+std::size_t sessions_for(std::size_t clients) {
+    return limits::sessions + clients;
+}
 
 ModelledWorld::ModelledWorld(const ModelledSetup& setup, WorldOptions options) : coordinator(setup.parameters) {
     clients.reserve(setup.names.size());
@@ -21,7 +24,7 @@ ModelledWorld::ModelledWorld(const ModelledSetup& setup, WorldOptions options) :
     options.work = &coordinator;
     options.line = setup.line;
     options.coordinator.federation = "simulated";
-    options.coordinator.max_sessions = std::max(limits::sessions, setup.names.size());
+    options.coordinator.max_sessions = sessions_for(setup.names.size());
     world = std::make_unique<World>(std::move(options));
 }
 

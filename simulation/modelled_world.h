@@ -22,6 +22,9 @@ struct ModelledSetup {
     DatasetDeclaration dataset;  // what each declares to hold
 };
 
+/// Enough for so many clients, and operators beside them.
+[[nodiscard]] std::size_t sessions_for(std::size_t clients);
+
 struct ModelledWorld {
     explicit ModelledWorld(const ModelledSetup& setup, WorldOptions options = {});
 
