@@ -81,6 +81,12 @@ struct Chain {
 };
 
 Result<Chain> verify(const AuditOptions& options) {
+    if (!options.head.empty() && !digest_from_hex(options.head)) {
+        return fail(ErrorKind::invalid, "usage",
+                    fmt::format("--head {}: is no hash of the log, which has 64 hexadecimal digits; an earlier `audit "
+                                "verify` printed it",
+                                options.head));
+    }
     Chain chain{.noted = options.head};
     TRY_ASSIGN(const auto head, read_log(options.state, [&](const Line& line) { return chain.add(line); }));
     if (head != chain.head.hex()) {

@@ -1,6 +1,7 @@
 // See command_tree.h. What an option takes is told by its type's name (DIR, FILE, WORD), as arguments.cpp gives it.
 #include "cli/command_tree.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "common/text.h"
@@ -74,13 +75,61 @@ CommandNode tree_of(const CLI::App& app) {
     return node;
 }
 
+namespace {
+
+/// CLI11's own words for a value that is no number, as people would say them.
+std::string in_words(const std::string& wrong) {
+    const std::string mark = "Could not convert: ";
+    const auto equals = wrong.find(" = ");
+    if (!wrong.starts_with(mark) || equals == std::string::npos) {
+        return wrong;
+    }
+    return wrong.substr(mark.size(), equals - mark.size()) + ": a number is needed, this is \"" +
+           wrong.substr(equals + 3) + "\"";
+}
+
+/// The first word that looks like an option and is none of the command's, nor of the program's.
+std::string unknown_option(const CLI::App& root, const Named& named, std::span<char*> words,
+                           std::vector<std::string>& known) {
+    for (const auto* app : {&root, static_cast<const CLI::App*>(named.app)}) {
+        for (const auto* option : app->get_options()) {
+            for (const auto& name : option->get_lnames()) {
+                known.push_back("--" + name);
+            }
+        }
+    }
+    for (const std::string word : words) {
+        const auto name = word.substr(0, word.find('='));
+        if (name.starts_with("--") && std::ranges::find(known, name) == known.end()) {
+            return name;
+        }
+    }
+    return "";
+}
+
+/// "The following argument was not expected: --jsno", as people would say it.
+std::string surplus_words(const CLI::App& root, const Named& named, std::span<char*> words, const std::string& wrong) {
+    std::vector<std::string> known;
+    const auto option = unknown_option(root, named, words, known);
+    if (!option.empty()) {
+        const auto near = nearest_name(option, known);
+        return "`" + named.words + "` has no option " + option + (near ? "; did you mean " + *near + "?" : "");
+    }
+    const auto colon = wrong.find(": ");
+    return "`" + named.words +
+           "` takes no further argument: " + (colon == std::string::npos ? wrong : wrong.substr(colon + 2));
+}
+
+}  // namespace
+
 std::string usage_message(CLI::App& root, std::span<char*> words, const std::string& wrong) {
     const auto named = named_command(root, words);
     std::vector<std::string> commands;
     for (const auto* app : named.app->get_subcommands({})) {
         commands.push_back(app->get_name());
     }
-    auto message = wrong;
+    auto message =
+        wrong.find("not expected") != std::string::npos ? surplus_words(root, named, words, wrong) : in_words(wrong);
     if (!named.unknown.empty()) {
         const auto near = nearest_name(named.unknown, commands);
         message = "`" + named.words + "` has no command \"" + named.unknown + "\"" +

@@ -10,6 +10,7 @@
 #include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "common/text.h"
+#include "configs/checks.h"
 #include "coordinator/daemon.h"
 
 namespace causeway::cli {
@@ -38,6 +39,11 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
 
 Status serve(const CoordinatorOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
+    TRY(check_state_argument(given.state));
+    TRY_ASSIGN(const auto federation, check_name(given.federation).map_error([&](Error error) {
+        error.message = fmt::format("--federation {}: {}", given.federation, error.message);
+        return error;
+    }));
     const auto limits = std::make_shared<DaemonLimits>();
     TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal, limits));
     ServiceManager manager;

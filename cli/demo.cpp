@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<fs::path> make_folder(const std::string& given) {
+    TRY(check_state_argument(given));
     std::error_code ignored;
     fs::path folder = given;
     if (folder.empty()) {

@@ -70,8 +70,41 @@ Result<ExperimentText> load_experiment_text(const std::string& file_or_example) 
     if (path.has_extension() || path.has_parent_path()) {
         return fail(ErrorKind::not_found, "no_such_file", file_or_example + ": no such experiment file");
     }
-    TRY_ASSIGN(auto text, find_example(file_or_example));
-    return ExperimentText{std::move(text), file_or_example + ".toml"};
+    auto text = find_example(file_or_example);
+    if (!text) {
+        auto error = text.error();
+        error.message = fmt::format("{}: no such file, and {}", file_or_example, error.message);
+        return fail(error);
+    }
+    return ExperimentText{*std::move(text), file_or_example + ".toml"};
+}
+
+Status check_state_argument(const std::string& state) {
+    std::error_code ignored;
+    if (fs::exists(state, ignored) && !fs::is_directory(state, ignored)) {
+        return fail(ErrorKind::invalid, "not_a_folder",
+                    fmt::format("--state {}: is a file; name a folder, which is made if it does not exist", state));
+    }
+    return {};
+}
+
+Result<Duration> parse_duration_option(std::string_view option, const std::string& text) {
+    const auto duration = parse_duration(text);
+    if (!duration) {
+        return fail(duration.error().kind, duration.error().code,
+                    fmt::format("{}: {}", option, duration.error().message));
+    }
+    return *duration;
+}
+
+Status check_folder_of(std::string_view option, const fs::path& file) {
+    const auto folder = file.parent_path();
+    std::error_code ignored;
+    if (!folder.empty() && !fs::is_directory(folder, ignored)) {
+        return fail(ErrorKind::not_found, "no_such_file",
+                    fmt::format("{} {}: there is no folder {}; make it first", option, file.string(), folder.string()));
+    }
+    return {};
 }
 
 Result<Experiment> load_experiment(const std::string& file_or_example, const std::vector<std::string>& set) {

@@ -5,8 +5,10 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "common/time.h"
 #include "configs/experiment.h"
 #include "data/data_options.h"
 
@@ -23,6 +25,13 @@ struct ExperimentText {
 /// Reads and checks; the error's message has one line per mistake.
 [[nodiscard]] Result<Experiment> load_experiment(const std::string& file_or_example,
                                                  const std::vector<std::string>& set);
+
+/// What --state names before anything is written there. errors: invalid `not_a_folder`: it is a file
+[[nodiscard]] Status check_state_argument(const std::string& state);
+/// A duration that an option names. errors: invalid, with the option
+[[nodiscard]] Result<Duration> parse_duration_option(std::string_view option, const std::string& text);
+/// Before long work whose result goes to `--out`. errors: not_found: the file's folder does not exist
+[[nodiscard]] Status check_folder_of(std::string_view option, const std::filesystem::path& file);
 
 using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name -> file or folder
 

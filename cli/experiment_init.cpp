@@ -113,6 +113,10 @@ Result<std::vector<std::string>> choices(const InitOptions& options, Output outp
     };
     add("experiment.name", options.name);
     add("data.dataset", options.dataset);
+    if (!options.shape.empty() && options.shape.find_first_not_of("0123456789x") != std::string::npos) {
+        return fail(ErrorKind::invalid, "usage",
+                    fmt::format("--shape {}: write the sizes with x between them, as 8x8x1", options.shape));
+    }
     add("data.shape", options.shape.empty() ? "" : shape_list(options.shape));
     add("experiment.rounds", options.rounds == 0 ? "" : std::to_string(options.rounds));
     set.insert(set.end(), options.set.begin(), options.set.end());
@@ -125,6 +129,7 @@ Status init(const InitOptions& options, Output output) {
         return fail(ErrorKind::invalid, "file_exists",
                     options.file + ": already exists and is kept; name another file");
     }
+    TRY(check_folder_of("the file", options.file));
     TRY_ASSIGN(const auto set, choices(options, output));
     TRY_ASSIGN(const auto experiment, judged(set));
     TRY(write_file_durably(options.file, as_bytes(init_template(experiment))));

@@ -17,7 +17,7 @@ Result<Json> ask(const std::string& state, const std::string& verb, const Json& 
 }
 
 Result<Json> new_token(const TokenOptions& options) {
-    TRY_ASSIGN(const auto expires, parse_duration(options.expires));
+    TRY_ASSIGN(const auto expires, parse_duration_option("--expires", options.expires));
     return ask(options.state, "token.new",
                Json::object()
                    .set("name", options.name)

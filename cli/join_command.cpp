@@ -70,6 +70,7 @@ void print_policy(const node::Policy& policy, Output output) {
 
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
+    TRY(check_state_argument(given.state));
     TRY(follow_settings(fs::path(given.state) / "node.toml", signal, nullptr));
     ServiceManager manager;
     TRY_ASSIGN(auto policy, read_policy(given));

@@ -9,7 +9,8 @@
 
 namespace causeway::cli {
 
-/// Every field but those left out, in their order: `node=lab-a code=revoked`. Nulls are left out, too.
+/// Every field but those left out, in their order: `node=lab-a code=revoked`. Nulls are left out, too; digests and
+/// fractions are shortened.
 [[nodiscard]] std::string details_text(const Json& entry, std::initializer_list<std::string_view> left_out);
 
 }  // namespace causeway::cli

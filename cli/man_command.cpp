@@ -12,6 +12,9 @@ namespace {
 
 Status write_pages(const ManualOptions& options) {
     std::error_code failed;
+    if (std::filesystem::is_regular_file(options.folder, failed)) {
+        return fail(ErrorKind::invalid, "not_a_folder", options.folder + ": is a file; name a folder");
+    }
     std::filesystem::create_directories(options.folder, failed);
     if (failed) {
         return fail(ErrorKind::io, "io", fmt::format("{}: {}; name another folder", options.folder, failed.message()));

@@ -204,6 +204,7 @@ Status evaluate(const ModelOptions& options, Output output) {
 }
 
 Status predict(const ModelOptions& options, Output output) {
+    TRY(check_folder_of("--out", options.out));
     TRY_ASSIGN(const auto subject, load_subject(options));
     return options.out.empty() ? predict_to_stdout(subject, output) : predict_to_file(subject, options.out, output);
 }

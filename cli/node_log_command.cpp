@@ -29,8 +29,8 @@ void print_line(const Json& line, Output output) {
         object.set(key, value);
     }
     output.object("log", object);
-    output.line(fmt::format("{}  {:12}  {}", utc_text(line["at"].integer()), line["what"].text(),
-                            details_text(line, {"n", "at", "what"})));
+    output.line(fitted(fmt::format("{}  {:12}  {}", utc_text(line["at"].integer()), line["what"].text(),
+                                   details_text(line, {"n", "at", "what", "attempt", "regime"}))));
 }
 
 /// errors  those of `read`; without --follow it returns after one look
@@ -61,7 +61,7 @@ void print_totals(const Json& reply, Output output) {
                                      .set("bytes_up", reply["bytes_up"])
                                      .set("bytes_down", reply["bytes_down"])
                                      .set("counts", reply["counts"]));
-    output.line(fmt::format("since {}: {}; {} up, {} down", utc_text(reply["since_unix_s"].integer()),
+    output.line(fmt::format("since {}: {}\n{} up, {} down", utc_text(reply["since_unix_s"].integer()),
                             details_text(reply["counts"], {}),
                             format_bytes(static_cast<std::uint64_t>(reply["bytes_up"].integer())),
                             format_bytes(static_cast<std::uint64_t>(reply["bytes_down"].integer()))));

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <numeric>
+#include <span>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -16,6 +18,9 @@ namespace {
 
 constexpr int default_columns = 100;
 constexpr int most_columns = 200;
+constexpr std::size_t column_gap = 2;
+constexpr std::size_t least_last = 30;  // columns of a table's last cell, which says why
+constexpr std::size_t least_cut = 20;   // of a name that is cut
 
 std::size_t width(std::string_view text) {
     return static_cast<std::size_t>(
@@ -39,6 +44,22 @@ std::string cut(const std::string& text, std::size_t columns) {
         } while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xc0) == 0x80);
     }
     return text.substr(0, bytes) + "~";
+}
+
+/// Takes from the widest column but the last, until the last has its least room or nothing can be taken any more.
+void narrow(std::vector<std::size_t>& widths, std::size_t columns) {
+    if (widths.size() < 2) {
+        return;
+    }
+    const auto last = std::min(widths.back(), least_last);
+    const auto others = std::span(widths).first(widths.size() - 1);
+    while (std::accumulate(others.begin(), others.end(), last + column_gap * others.size()) > columns) {
+        auto& widest = *std::ranges::max_element(others);
+        if (widest <= least_cut) {
+            return;
+        }
+        --widest;
+    }
 }
 
 }  // namespace
@@ -128,6 +149,10 @@ std::string utc_text(std::int64_t unix_s) {
     return text;
 }
 
+std::string fitted(const std::string& line) {
+    return at_terminal() ? cut(line, static_cast<std::size_t>(terminal_columns())) : line;
+}
+
 std::string table(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows) {
     std::vector<std::size_t> widths(header.size());
     const auto measure = [&](const std::vector<std::string>& row) {
@@ -137,14 +162,18 @@ std::string table(const std::vector<std::string>& header, const std::vector<std:
     };
     measure(header);
     std::ranges::for_each(rows, measure);
+    if (at_terminal()) {
+        narrow(widths, static_cast<std::size_t>(terminal_columns()));
+    }
     const auto print = [&](const std::vector<std::string>& row) {
         std::string line;
         for (std::size_t i = 0; i < row.size(); ++i) {
             const bool last = i + 1 == row.size();
-            line += row[i] + (last ? "" : std::string(widths[i] - width(row[i]) + 2, ' '));
+            const auto cell = last ? row[i] : cut(row[i], widths[i]);
+            line += cell + (last ? "" : std::string(widths[i] - width(cell) + column_gap, ' '));
         }
         line.erase(line.find_last_not_of(' ') + 1);  // an empty last cell leaves nothing
-        return at_terminal() ? cut(line, static_cast<std::size_t>(terminal_columns())) : line;
+        return fitted(line);
     };
     std::string text = print(header);
     for (const auto& row : rows) {

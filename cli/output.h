@@ -50,7 +50,11 @@ struct Output {
 /// "2030-03-17T17:46:40Z".
 [[nodiscard]] std::string utc_text(std::int64_t unix_s);
 
-/// A table with a header line; columns as wide as their content, the last one cut to the terminal.
+/// A line cut to the terminal, where stdout is one; a `~` stands for what is left out.
+[[nodiscard]] std::string fitted(const std::string& line);
+
+/// A table with a header line; columns as wide as their content. At a terminal that is too narrow for them the widest
+/// are cut, so that the last one keeps some room.
 ///
 /// shapes   rows of as many cells as the header
 [[nodiscard]] std::string table(const std::vector<std::string>& header,

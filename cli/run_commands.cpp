@@ -161,7 +161,7 @@ Result<int> watch_command(const ExperimentOptions& options, Output output) {
 Result<int> wait(const ExperimentOptions& options, Output output) {
     Instant deadline = never;
     if (!options.timeout.empty()) {
-        TRY_ASSIGN(const auto bound, parse_duration(options.timeout));
+        TRY_ASSIGN(const auto bound, parse_duration_option("--timeout", options.timeout));
         deadline = real_now() + bound;
     }
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
@@ -193,17 +193,6 @@ Result<int> cancel(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
-/// Before anything is asked for. errors: not_found
-Status check_folder_of(const std::filesystem::path& file) {
-    const auto folder = file.parent_path();
-    std::error_code ignored;
-    if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
-        return fail(ErrorKind::not_found, "no_such_file",
-                    fmt::format("--out {}: there is no folder {}", file.string(), folder.string()));
-    }
-    return {};
-}
-
 /// An NPZ is made from the safetensors file, which is fetched beside it and goes afterwards.
 Status fetch_as(OperatorSession& session, const Json& model, const std::string& format, const std::string& file) {
     const auto bytes = static_cast<std::uint64_t>(model["bytes"].integer());
@@ -222,7 +211,7 @@ Status fetch_as(OperatorSession& session, const Json& model, const std::string& 
 }
 
 Result<int> export_model(const ExperimentOptions& options, Output output) {
-    TRY(check_folder_of(options.out));
+    TRY(check_folder_of("--out", options.out));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
     auto request = about(id);

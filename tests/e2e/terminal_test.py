@@ -9,7 +9,7 @@ import tempfile
 import termios
 import unittest
 
-from federation import CAUSEWAY, DEADLINE_S, DIGITS, run
+from federation import CAUSEWAY, DEADLINE_S, DIGITS, Federation, run
 
 
 def at_terminal(*arguments, columns=100, env=None, typed="", cwd=None):
@@ -84,6 +84,32 @@ class Terminal(unittest.TestCase):
             self.assertEqual(2, code, text)
             self.assertIn("stdin ended", text)
             self.assertFalse(os.path.exists(os.path.join(folder, "other.toml")))
+
+    def test_tables_and_logs_fit_100_columns_and_keep_what_matters(self):
+        federation = Federation(clients=1)
+        self.addCleanup(federation.close)
+        federation.start_coordinator()
+        federation.join_clients(1)
+        long_name = "a-rather-long-name-of-an-experiment-that-somebody-chose-in-2026"
+        federation.finish(federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1", "--set",
+                                            f"experiment.name={long_name}"))
+        federation.finish(federation.submit("--set", "sync.min_clients=5", "--set", "sync.start_timeout=1s"))
+        node = os.path.join(federation.folder, "client-1")
+        for words, wanted in (("node list", "digits ("), ("audit show", "experiment.ended"),
+                              ("experiment list", "insufficient clients 1/5"), ("experiment status 1", "succeeded"),
+                              ("experiment watch 1", "ETA"), ("experiment wait 2", "insufficient")):
+            self.check_width(words.split() + ["--state", federation.state], wanted)
+        self.check_width(["node", "log", "--state", node], "name=a-rather-long")
+        self.check_width(["data", "inspect", DIGITS, "--label", "last"], "10 classes")
+        self.check_width(["experiment", "show", "digits-fedavg"], "learning_rate")
+
+    def check_width(self, words, wanted):
+        with self.subTest(words=words):
+            text = at_terminal(*words)[1]
+            self.assertIn(wanted, text)
+            for frame in frames(text):
+                if not frame.startswith("next: "):  # a command to copy is as long as its paths
+                    self.assertLessEqual(len(frame), 100, frame)
 
     def test_no_colours_where_they_are_not_wanted(self):
         self.assertNotIn("\x1b[32m", self.demo(env={"NO_COLOR": "1"}))
