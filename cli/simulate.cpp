@@ -8,8 +8,8 @@
 #include "common/random.h"
 #include "common/text.h"
 #include "configs/canonical.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 #include "simulation/real_work.h"
 #include "simulation/world.h"
 
@@ -30,8 +30,10 @@ struct Cast {
 /// Divides the dataset exactly as the demo does: same seed, same partition, same names.
 Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std::uint32_t clients) {
     const auto options = data_options_of(experiment);
+    TRY(refuse_other_datasets(experiment, paths));
     TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, paths));
-    TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
+    TRY_ASSIGN(auto file, read_dataset_file(path, options));
+    TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
     TRY_ASSIGN(const auto division,
                divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));

@@ -15,7 +15,7 @@
 #include "common/effect_queue.h"
 #include "common/overloaded.h"
 #include "common/random.h"
-#include "data/reader.h"
+#include "configs/dataset_file.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway::node {
@@ -45,16 +45,17 @@ struct StopLoop {};
 using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
-/// As stored, without an experiment's options: what a node holds, not how it will be read.
+/// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
+/// holds out are not counted: nobody trains on them.
 Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets) {
     std::vector<DatasetDeclaration> all;
     for (const auto& [name, path] : datasets) {
-        TRY_ASSIGN(const auto dataset, read_raw_dataset(path, DataOptions{}));
+        TRY_ASSIGN(const auto file, read_dataset_file(path, DataOptions{}));
         all.push_back({.name = name,
-                       .digest = dataset_digest(dataset),
-                       .examples = dataset.size(),
-                       .shape = dataset.shape,
-                       .classes = dataset.classes});
+                       .digest = file.digest,
+                       .examples = file.train.size(),
+                       .shape = file.train.shape,
+                       .classes = file.train.classes});
     }
     return all;
 }

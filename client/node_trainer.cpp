@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include "data/reader.h"
-
 namespace causeway::node {
 namespace {
 
@@ -38,8 +36,8 @@ void NodeTrainer::train(Assign assign, Bytes model, StateSections base, Progress
 
 Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                               const Progress& progress, std::uint64_t generation) {
-    TRY_ASSIGN(const auto* dataset, dataset_for(assign));
-    const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = *dataset, .base = base};
+    TRY_ASSIGN(const auto* file, dataset_for(assign));
+    const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = file->train, .base = base};
     auto told_at = real_now();
     TrainingHooks hooks;
     hooks.progress = [&](std::uint64_t step, std::uint64_t steps, double loss) {
@@ -52,8 +50,8 @@ Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes&
     return train_assignment(trainer_, input, hooks, real_now);
 }
 
-Result<const Dataset*> NodeTrainer::dataset_for(const Assign& assign) {
-    const auto key = assign.dataset + " " + assign.data_options;
+Result<const DatasetFile*> NodeTrainer::dataset_for(const Assign& assign) {
+    const auto key = fmt::format("{} {} {}", assign.dataset, assign.data_options, assign.seed);
     const auto known = loaded_.find(key);
     if (known != loaded_.end()) {
         return &known->second;
@@ -65,10 +63,11 @@ Result<const Dataset*> NodeTrainer::dataset_for(const Assign& assign) {
             fmt::format("this node holds no dataset \"{}\"; join with --data {}=PATH", assign.dataset, assign.dataset));
     }
     TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
-    TRY_ASSIGN(auto dataset, read_dataset(path->second, options));
-    dataset.name = assign.dataset;
+    TRY_ASSIGN(auto file, read_dataset_file(path->second, options));
+    file.train.name = assign.dataset;
+    TRY(prepare_examples(file, options, assign.seed));
     loaded_.clear();  // one at a time: a node works on one experiment
-    return &loaded_.emplace(key, std::move(dataset)).first->second;
+    return &loaded_.emplace(key, std::move(file)).first->second;
 }
 
 }  // namespace causeway::node

@@ -12,6 +12,7 @@
 
 #include "client/training_work.h"
 #include "common/work_thread.h"
+#include "configs/dataset_file.h"
 
 namespace causeway::node {
 
@@ -29,13 +30,13 @@ public:
     void stop() { ++generation_; }
 
 private:
-    Result<const Dataset*> dataset_for(const Assign& assign);
+    Result<const DatasetFile*> dataset_for(const Assign& assign);
     Result<TrainingOutput> train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                      const Progress& progress, std::uint64_t generation);
 
     std::string node_;
     std::map<std::string, std::filesystem::path> datasets_;
-    std::map<std::string, Dataset> loaded_;     // trainer thread; by name and options
+    std::map<std::string, DatasetFile> loaded_;  // trainer thread; by name, options and seed
     Trainer trainer_;                           // trainer thread
     std::atomic<std::uint64_t> generation_{0};  // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;

@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 
 namespace causeway {
 namespace {
@@ -221,11 +221,13 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
             ErrorKind::not_found, "no_holdout",
             fmt::format("the coordinator holds no \"{0}\" to evaluate with; start it with --data {0}=PATH", name));
     }
-    const auto options = data_options_of(setup.experiment);
+    auto options = data_options_of(setup.experiment);
+    options.holdout = 0;  // that is for sets that are trained on
     auto& cached = held_outs_[name + " " + to_text(options)];
     if (!cached) {
-        TRY_ASSIGN(auto dataset, read_dataset(path->second, options));
-        cached = std::make_unique<Dataset>(std::move(dataset));
+        TRY_ASSIGN(auto file, read_dataset_file(path->second, options));
+        TRY(prepare_examples(file, options, setup.experiment.experiment.seed));
+        cached = std::make_unique<Dataset>(file.test ? *std::move(file.test) : std::move(file.train));
     }
     if (!trainer_) {
         TRY_ASSIGN(auto device, Device::open("auto"));

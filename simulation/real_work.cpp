@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "data/reader.h"
+#include "configs/dataset_file.h"
 
 namespace causeway::simulation {
 namespace {
@@ -127,12 +127,12 @@ node::Trained RealClientWork::train(const Assign& assign) {
     node::Trained trained{.lease = assign.lease};
     const auto work = [&]() -> Result<node::TrainingOutput> {
         TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
-        auto dataset = part_;
-        TRY(apply_options(dataset, options));
+        DatasetFile file{.train = part_, .test = {}, .digest = {}};
+        TRY(prepare_examples(file, options, assign.seed));
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
                                         .model = models_.at(assign.model),
-                                        .dataset = dataset,
+                                        .dataset = file.train,
                                         .base = bases_[assign.lease.experiment]};
         return node::train_assignment(*trainer_, input, {}, {});
     };
