@@ -192,9 +192,9 @@ void print_metrics(const ModelOptions& options, const Subject& subject, const Me
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < std::min(most_shown, metrics.classes.size()); ++i) {
         const auto& counts = metrics.classes[i];
-        rows.push_back({class_text(subject.dataset.class_names, i), std::to_string(counts.examples), std::to_string(counts.predicted),
-                        fmt::format("{:.4f}", counts.precision()), fmt::format("{:.4f}", counts.recall()),
-                        fmt::format("{:.4f}", counts.f1())});
+        rows.push_back({class_text(subject.dataset.class_names, i), std::to_string(counts.examples),
+                        std::to_string(counts.predicted), fmt::format("{:.4f}", counts.precision()),
+                        fmt::format("{:.4f}", counts.recall()), fmt::format("{:.4f}", counts.f1())});
     }
     output.line(table({"class", "examples", "predicted", "precision", "recall", "F1"}, rows));
     if (metrics.classes.size() > most_shown) {

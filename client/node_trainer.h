@@ -37,8 +37,8 @@ private:
     std::string node_;
     std::map<std::string, std::filesystem::path> datasets_;
     std::map<std::string, DatasetFile> loaded_;  // trainer thread; by name, options and seed
-    Trainer trainer_;                           // trainer thread
-    std::atomic<std::uint64_t> generation_{0};  // a training stops when it is no longer the one it began with
+    Trainer trainer_;                            // trainer thread
+    std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;
 };
 

@@ -105,7 +105,7 @@ Result<DataOptions> merged(const OpenManifest& open, DataOptions options) {
     const auto& manifest = open.manifest;
     if (manifest.target && options.target == Target::number && *manifest.target != Target::number) {
         return bad_manifest({{place_of(manifest, "target"),
-                              "target: the experiment's loss needs a label that is a number, and this one is a class"}});
+                              "target: the experiment's loss needs a number as label, and this one is a class"}});
     }
     options.target = manifest.target.value_or(options.target);
     options.file = manifest.choice;
@@ -131,8 +131,9 @@ void find_column_faults(const OpenManifest& open, const fs::path& file, const Da
         return;
     }
     for (const auto& fault : plan.error()) {
-        errors.push_back({fault.feature ? open.manifest.feature_places[*fault.feature] : place_of(open.manifest, "label"),
-                          fmt::format("{}: {}", fault.feature ? "features" : "label", fault.error.message)});
+        const auto& place =
+            fault.feature ? open.manifest.feature_places[*fault.feature] : place_of(open.manifest, "label");
+        errors.push_back({place, fmt::format("{}: {}", fault.feature ? "features" : "label", fault.error.message)});
     }
 }
 

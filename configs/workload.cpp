@@ -23,6 +23,10 @@ DataOptions data_options_of(const Experiment& experiment) {
     if (const auto scale = parse_scale(experiment.data.scale)) {
         options.scale = *scale;  // "none" is no scale
     }
+    // Yes-or-no outputs take their one label as a number just as well from a set of classes.
+    if (const auto loss = parse_loss(experiment.model.loss); loss && loss->kind == LossKind::mean_squared_error) {
+        options.target = Target::number;
+    }
     return options;
 }
 

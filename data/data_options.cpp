@@ -160,10 +160,10 @@ void read_option(std::string_view name, std::string_view value, DataOptions& opt
         take(parse_holdout(value), options.holdout, errors);
     } else {
         const auto nearest = nearest_name(name, option_names);
-        errors.push_back(
-            {ErrorKind::invalid, "data_options",
-             fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
-                         nearest ? fmt::format("; did you mean {}?", *nearest) : "; known: label, shape, scale, target, holdout")});
+        errors.push_back({ErrorKind::invalid, "data_options",
+                          fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
+                                      nearest ? fmt::format("; did you mean {}?", *nearest)
+                                              : "; known: label, shape, scale, target, holdout")});
     }
 }
 

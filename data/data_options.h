@@ -36,7 +36,7 @@ enum class Target { classes, number };
 struct FileChoice {
     std::string reader;                    // a reader's name; "": by name and content
     std::vector<std::string> features;     // columns in this order: names, indices from 0, ranges "a..b"; empty: all
-    std::vector<std::string> class_names;  // of class 0, 1, ...: a label may be written as its name; empty: numbers only
+    std::vector<std::string> class_names;  // of class 0, 1, ...; a label may be written as one; empty: numbers only
     bool operator==(const FileChoice&) const = default;
 };
 
@@ -53,8 +53,9 @@ struct DataOptions {
 /// Everything that is wrong with the options, empty when nothing is.
 [[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
 
-/// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2": absent where the option is; bytes of a label other than letters,
-/// digits and "_-.()" are written %XX. Options that pass the check come back from parse_data_options unchanged.
+/// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2": absent where the option is; bytes of a label
+/// other than letters, digits and "_-.()" are written %XX. Options that pass the check come back from
+/// parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 
 /// Total: any text gives options or an error.

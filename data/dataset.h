@@ -1,7 +1,8 @@
 // A dataset in memory: the one form in which examples reach training, whatever file they came from.
 //
-// Features are f32, contiguous, one example after another; labels are class numbers, or for regression numbers. A dataset is a plain value: a
-// reader makes it, a partitioner says which examples go where, `subset` takes them out. Nothing here reads a file.
+// Features are f32, contiguous, one example after another; labels are classes, or for regression numbers. A dataset is
+// a plain value: a reader makes it, a partitioner says which examples go where, `subset` takes them out. Nothing here
+// reads a file.
 #pragma once
 
 #include <cstddef>

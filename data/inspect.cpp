@@ -6,9 +6,8 @@
 namespace causeway {
 
 DatasetSummary inspect(const Dataset& dataset) {
-    DatasetSummary summary{dataset.name,  dataset.reader,  dataset.size(),
-                           dataset.shape, dataset.classes, label_histogram(dataset),
-                           dataset.class_names, dataset.regression()};
+    DatasetSummary summary{dataset.name,    dataset.reader,           dataset.size(),      dataset.shape,
+                           dataset.classes, label_histogram(dataset), dataset.class_names, dataset.regression()};
     double sum = 0;
     for (const float value : dataset.features) {
         sum += static_cast<double>(value);
@@ -43,13 +42,15 @@ Json to_json(const DatasetSummary& summary) {
         .set("shape", shape)
         .set("classes", summary.classes)
         .set("per_class", per_class)
-        .set("class_names", class_names)
-        .set("target", summary.regression ? "number" : summary.classes > 0 ? "class" : "none")
-        .set("held_out", summary.held_out)
         .set("min", summary.least)
         .set("max", summary.most)
         .set("mean", summary.mean)
-        .set("sha256", summary.digest.hex());
+        .set("sha256", summary.digest.hex())
+        .set("class_names", class_names)
+        .set("target", summary.regression    ? "number"
+                       : summary.classes > 0 ? "class"
+                                             : "none")
+        .set("held_out", summary.held_out);
 }
 
 }  // namespace causeway

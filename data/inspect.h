@@ -30,8 +30,8 @@ struct DatasetSummary {
 /// cost  one pass over the features and their digest
 [[nodiscard]] DatasetSummary inspect(const Dataset& dataset);
 
-/// {"name","reader","examples","shape":[..],"classes","per_class":[..],"class_names":[..],
-/// "target","held_out","min","max","mean","sha256"}
+/// {"name","reader","examples","shape":[..],"classes","per_class":[..],"min","max","mean","sha256",
+/// "class_names":[..],"target","held_out"}
 [[nodiscard]] Json to_json(const DatasetSummary& summary);
 
 }  // namespace causeway

@@ -73,8 +73,8 @@ Result<Dataset> read_one(const fs::path& path, const DataOptions& options, const
     if (bytes.empty()) {
         return fail(ErrorKind::corrupt, "empty", fmt::format("{}: the file is empty", path.string()));
     }
-    const auto* reader = options.file.reader.empty() ? reader_for(path.filename().string(), bytes)
-                                                     : reader_named(options.file.reader);
+    const auto* reader =
+        options.file.reader.empty() ? reader_for(path.filename().string(), bytes) : reader_named(options.file.reader);
     if (reader == nullptr) {
         return fail(ErrorKind::unsupported, "unknown_format",
                     fmt::format("{} is of no known format. Known: {}", path.string(), known_formats()));
