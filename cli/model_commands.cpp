@@ -165,7 +165,7 @@ Json class_object(std::size_t label, const std::vector<std::string>& names, cons
         .set("f1", counts.f1());
 }
 
-Json evaluation_event(const ModelOptions& options, const Subject& subject, const Metrics& metrics) {
+Json evaluation_event(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics) {
     auto classes = Json::array();
     for (std::size_t i = 0; i < metrics.classes.size(); ++i) {
         classes.push(class_object(i, subject.dataset.class_names, metrics.classes[i]));
@@ -183,7 +183,7 @@ Json evaluation_event(const ModelOptions& options, const Subject& subject, const
         .set("classes", std::move(classes));
 }
 
-void print_metrics(const ModelOptions& options, const Subject& subject, const Metrics& metrics, Output output) {
+void print_metrics(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics, Output output) {
     output.line(fmt::format("{} on {}: {} examples, {} classes", options.model, options.data, metrics.examples,
                             metrics.classes.size()));
     output.line(fmt::format("loss {:.4f}  accuracy {:.2f} %  macro-F1 {:.4f}{}", metrics.loss, 100 * metrics.accuracy,

@@ -41,7 +41,7 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& paths, std
     const auto trainer = std::make_shared<Trainer>(std::move(device));
     Cast cast;
     std::optional<Dataset> held_out;
-    if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
+    if (!division.held_out.empty() && experiment.evaluation.at_coordinator()) {
         held_out = subset(raw, division.held_out);
         TRY(apply_options(*held_out, options));
     }

@@ -13,6 +13,7 @@
 #include "client/training_work.h"
 #include "common/work_thread.h"
 #include "configs/dataset_file.h"
+#include "configs/evaluate.h"
 
 namespace causeway::node {
 
@@ -26,10 +27,16 @@ public:
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
     void train(Assign assign, Bytes model, StateSections base, Progress progress,
                std::function<void(Result<TrainingOutput>)> done);
+    /// On the held-out examples, in slices between which a training goes first.
+    ///
+    /// errors of the answer  not_found `no_holdout`: nothing is held out here; as the dataset's and the model's
+    void evaluate(Assign assign, Bytes model, std::function<void(Result<Figures>)> done);
     /// threads  thread-safe
     void stop() { ++generation_; }
 
 private:
+    struct Evaluation;
+    void go_on(const std::shared_ptr<Evaluation>& evaluation);
     Result<const DatasetFile*> dataset_for(const Assign& assign);
     Result<TrainingOutput> train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                      const Progress& progress, std::uint64_t generation);
@@ -40,6 +47,7 @@ private:
     Trainer trainer_;                            // trainer thread
     std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;
+    WorkThread* worker_;  // the same, for the thread itself while it is being joined
 };
 
 }  // namespace causeway::node

@@ -27,6 +27,9 @@ DataOptions data_options_of(const Experiment& experiment) {
     if (const auto loss = parse_loss(experiment.model.loss); loss && loss->kind == LossKind::mean_squared_error) {
         options.target = Target::number;
     }
+    if (experiment.evaluation.at_clients()) {
+        options.holdout = experiment.evaluation.holdout;
+    }
     return options;
 }
 

@@ -102,7 +102,13 @@ CREATE TRIGGER audit_is_not_changed BEFORE UPDATE ON audit BEGIN SELECT RAISE(AB
 CREATE TRIGGER audit_is_not_cut BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END;
 )sql";
 
-constexpr std::array migrations{format_1};
+// Figures beside loss and accuracy, and by which a model is the best.
+constexpr const char* format_figures = R"sql(
+ALTER TABLE evaluations ADD COLUMN detail TEXT NOT NULL DEFAULT '{}';   -- JSON: figures by name, those of clients
+ALTER TABLE evaluations ADD COLUMN worth REAL;   -- by evaluation.metric, greater is better; NULL: not measured
+)sql";
+
+constexpr std::array migrations{format_1, format_figures};
 
 }  // namespace
 

@@ -43,6 +43,8 @@ private:
     void run(const node::Job& job);
     void fetch(const node::FetchModel& job);
     void train(const node::Train& job);
+    void evaluate(const node::Evaluate& job);
+    void pull_model(const Digest& model, std::uint64_t bytes, std::function<void(const Status&)> done);
     std::function<void()> while_alive(std::function<void()> action);
 
     Surroundings around_;
