@@ -8,9 +8,9 @@
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
 #include "common/text.h"
+#include "configs/dataset_file.h"
 #include "data/data_options.h"
 #include "data/inspect.h"
-#include "data/reader.h"
 #include "data/write.h"
 
 namespace causeway::cli {
@@ -76,7 +76,8 @@ Result<Dataset> raw_dataset(const SplitOptions& options) {
     DataOptions reading;
     const bool text_file = found.path.string().find(".csv") != std::string::npos;
     reading.label = options.label.empty() && text_file ? "last" : options.label;
-    TRY_ASSIGN(auto dataset, read_raw_dataset(found.path, reading));
+    TRY_ASSIGN(auto file, read_dataset_file(found.path, reading));
+    TRY_ASSIGN(auto dataset, std::move(file).whole());
     dataset.name = found.name;
     return dataset;
 }
@@ -103,20 +104,30 @@ int run_data_inspect(const InspectOptions& given, Output output) {
     if (!found) {
         return output.error(found.error());
     }
-    const auto dataset = read_dataset(found->path, *options);
-    if (!dataset) {
-        return output.error(dataset.error());
+    auto file = read_dataset_file(found->path, *options);
+    const auto prepared = file ? prepare_examples(*file, *options, 0) : Status(fail(file.error()));
+    if (!prepared) {
+        return output.error(prepared.error());
     }
-    const auto summary = inspect(*dataset);
+    auto summary = inspect(file->train);
+    summary.held_out = file->test ? file->test->size() : 0;
+    if (is_manifest(found->path)) {
+        summary.digest = file->digest;
+    }
     output.object("dataset", to_json(summary));
     output.line(fmt::format("{}: {} examples of shape {} ({}), {}", given.path, summary.examples,
                             shape_text(summary.shape), summary.reader,
-                            summary.classes > 0 ? fmt::format("{} classes", summary.classes)
-                                                : std::string("no labels (name the column with --label)")));
+                            summary.regression    ? std::string("a number to predict")
+                            : summary.classes > 0 ? fmt::format("{} classes", summary.classes)
+                                                  : std::string("no labels (name the column with --label)")));
+    if (summary.held_out > 0) {
+        output.line(fmt::format("{} more are held out from training", summary.held_out));
+    }
     output.line(fmt::format("values {:g} to {:g}, mean {:.4g}", summary.least, summary.most, summary.mean));
     constexpr std::size_t most_shown = 20;
     for (std::size_t i = 0; i < std::min(most_shown, summary.per_class.size()); ++i) {
-        output.line(fmt::format("  class {:<4} {:>8}", i, summary.per_class[i]));
+        output.line(fmt::format("  class {:<4} {:>8}  {}", i, summary.per_class[i],
+                                i < summary.class_names.size() ? summary.class_names[i] : std::string()));
     }
     if (summary.per_class.size() > most_shown) {
         output.line(fmt::format("  ... and {} more classes", summary.per_class.size() - most_shown));

@@ -33,6 +33,7 @@ Result<LocalOptions> local_options(const DemoOptions& options) {
     TRY_ASSIGN(local.experiment, load_experiment(options.example, options.set));
     require_all(local.experiment, options.clients);
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
+    TRY(refuse_other_datasets(local.experiment, paths));
     TRY_ASSIGN(local.dataset, find_dataset(local.experiment.data.dataset, paths));
     TRY_ASSIGN(local.folder, make_folder(options.state));
     local.clients = options.clients;

@@ -138,6 +138,19 @@ Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
                             name == "digits" ? ", or run ./quickstart, which fetches it" : ""));
 }
 
+Status refuse_other_datasets(const Experiment& experiment, const DataPaths& given) {
+    const auto& wanted = experiment.data.dataset;
+    for (const auto& [name, path] : given) {
+        if (name != wanted) {
+            return fail(ErrorKind::invalid, "bad_data_argument",
+                        fmt::format("--data {0}={1}: the experiment trains on \"{2}\" and uses no dataset \"{0}\"; "
+                                    "did you mean --data {2}={1}?",
+                                    name, path.string(), wanted));
+        }
+    }
+    return {};
+}
+
 std::string demo_client_name(std::uint32_t index) {
     return fmt::format("client-{}", index + 1);
 }

@@ -41,6 +41,10 @@ using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name
 [[nodiscard]] Result<DataPaths> parse_model_arguments(const std::vector<std::string>& arguments);
 /// The path of a dataset by name: from the arguments, else one that lies with the installation (`digits`).
 [[nodiscard]] Result<std::filesystem::path> find_dataset(const std::string& name, const DataPaths& given);
+/// For commands that hand out one experiment's data: a name that it does not use is a slip.
+///
+/// errors  invalid `bad_data_argument`, with the name that is meant
+[[nodiscard]] Status refuse_other_datasets(const Experiment& experiment, const DataPaths& given);
 // demo and simulate give the same nodes the same names and parts, so that they reach the same digest.
 
 /// "client-1" for 0.

@@ -22,6 +22,15 @@ std::string number(const Json& value, const char* format, double scale = 1) {
     return value.is_number() ? fmt::format(fmt::runtime(format), value.number() * scale) : "-";
 }
 
+/// What the columns have no room for: the error of a regression, or how the worst tenth of the clients fares.
+std::string remark(const Json& event) {
+    if (event["rmse"].is_number()) {
+        return fmt::format("  RMSE {:.4f}", event["rmse"].number());
+    }
+    const auto& worst = event["evaluated_by_clients"]["spread"]["accuracy"]["worst_decile"];
+    return worst.is_number() ? fmt::format("  worst {:.1f} %", 100 * worst.number()) : std::string();
+}
+
 std::string bytes(const Json& value) {
     return value.is_number() ? format_bytes(static_cast<std::uint64_t>(value.integer())) : "-";
 }
@@ -49,7 +58,8 @@ std::string round_line(const Json& event, const std::string& time_left) {
                                     : std::to_string(event["clients"].integer());
     return fmt::format(fmt::runtime(columns_format), round, clients, number(event["loss"], "{:.4f}"),
                        number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]), bytes(event["bytes_down"]),
-                       format_duration(from_seconds(event["seconds"].number())), time_left);
+                       format_duration(from_seconds(event["seconds"].number())), time_left) +
+           remark(event);
 }
 
 /// At the mean pace of the rounds shown so far.
@@ -115,8 +125,8 @@ void LiveView::round(const Json& event) {
     const auto done = event["round"].integer();
     const auto rounds = event["rounds"].integer();
     output_.line(round_line(event, time_left(done, rounds)));
-    if (event["accuracy"].is_null() && event["accuracy_note"].is_text() && !note_shown_) {
-        output_.line("  accuracy -: " + event["accuracy_note"].text());
+    if (event["accuracy_note"].is_text() && !note_shown_) {
+        output_.line((event["accuracy"].is_null() ? "  accuracy -: " : "  ") + event["accuracy_note"].text());
         note_shown_ = true;
     }
     if (at_terminal()) {

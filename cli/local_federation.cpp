@@ -7,8 +7,8 @@
 
 #include "common/file.h"
 #include "configs/canonical.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 
 namespace causeway::cli {
 namespace {
@@ -47,7 +47,8 @@ Result<std::unique_ptr<LocalFederation>> LocalFederation::start(LocalOptions opt
 
 Status LocalFederation::divide_data() {
     const auto& experiment = options_.experiment;
-    TRY_ASSIGN(auto raw, read_raw_dataset(options_.dataset, data_options_of(experiment)));
+    TRY_ASSIGN(auto file, read_dataset_file(options_.dataset, data_options_of(experiment)));
+    TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
     const SplitPlan plan{.parts = options_.clients,
                          .holdout = experiment.data.holdout,

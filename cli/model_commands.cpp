@@ -11,8 +11,8 @@
 #include "cli/model_file.h"
 #include "common/file.h"
 #include "configs/batches.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 #include "model/metrics.h"
 
 namespace causeway::cli {
@@ -46,7 +46,9 @@ Result<DataOptions> reading(const ModelOptions& given) {
 Result<Subject> load_subject(const ModelOptions& given) {
     TRY_ASSIGN(const auto options, reading(given));
     TRY_ASSIGN(auto file, read_model_file(given.model));
-    TRY_ASSIGN(auto dataset, read_dataset(given.data, options));
+    TRY_ASSIGN(auto read, read_dataset_file(given.data, options));
+    TRY(prepare_examples(read, options, 0));
+    auto dataset = read.test ? *std::move(read.test) : std::move(read.train);
     TRY(fit_to_input(dataset, file.model.chain));
     return Subject{std::move(file), std::move(dataset)};
 }
@@ -60,10 +62,24 @@ Status run_model(const Subject& subject, const ScoresSink& sink) {
 
 // ---- predict
 
-std::string csv_header(std::size_t classes) {
+/// A name that a spreadsheet would take apart stands in quotes.
+std::string csv_cell(const std::string& text) {
+    if (text.find_first_of(",\"\n") == std::string::npos) {
+        return text;
+    }
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    }
+    return quoted + '"';
+}
+
+/// `p2`, or `p_home` where the data's manifest names its classes.
+std::string csv_header(const Subject& subject) {
+    const auto& names = subject.dataset.class_names;
     std::string line = "row,class";
-    for (std::size_t i = 0; i < classes; ++i) {
-        line += fmt::format(",p{}", i);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(subject.file.model.chain.classes()); ++i) {
+        line += "," + csv_cell((names.empty() ? "p" : "p_") + class_text(names, i));
     }
     return line;
 }
@@ -75,20 +91,22 @@ struct Prediction {
 };
 
 /// Probabilities as their shortest text that reads back to the same bits.
-std::string csv_line(const Prediction& prediction) {
-    return fmt::format("{},{},{}", prediction.row, prediction.chosen, fmt::join(prediction.probabilities, ","));
+std::string csv_line(const Prediction& prediction, const std::vector<std::string>& names) {
+    return fmt::format("{},{},{}", prediction.row, csv_cell(class_text(names, prediction.chosen)),
+                       fmt::join(prediction.probabilities, ","));
 }
 
-Json prediction_event(const Prediction& prediction) {
+Json prediction_event(const Prediction& prediction, const std::vector<std::string>& names) {
     auto probabilities = Json::array();
     for (const float value : prediction.probabilities) {
         probabilities.push(static_cast<double>(value));
     }
-    return Json::object()
-        .set("event", "prediction")
-        .set("row", prediction.row)
-        .set("class", prediction.chosen)
-        .set("probabilities", std::move(probabilities));
+    auto event = Json::object()
+                     .set("event", "prediction")
+                     .set("row", prediction.row)
+                     .set("class", prediction.chosen)
+                     .set("probabilities", std::move(probabilities));
+    return names.empty() ? event : event.set("class_name", class_text(names, prediction.chosen));
 }
 
 Status each_prediction(const Subject& subject, const std::function<void(const Prediction&)>& each) {
@@ -108,19 +126,21 @@ Status each_prediction(const Subject& subject, const std::function<void(const Pr
 
 /// Without --out the CSV is the output itself, as it comes.
 Status predict_to_stdout(const Subject& subject, Output output) {
-    output.line(csv_header(static_cast<std::size_t>(subject.file.model.chain.classes())));
+    const auto& names = subject.dataset.class_names;
+    output.line(csv_header(subject));
     return each_prediction(subject, [&](const Prediction& prediction) {
         if (output.json) {
-            output.object(prediction_event(prediction));
+            output.object(prediction_event(prediction, names));
         } else {
-            output.line(csv_line(prediction));
+            output.line(csv_line(prediction, names));
         }
     });
 }
 
 Status predict_to_file(const Subject& subject, const std::string& file, Output output) {
-    auto text = csv_header(static_cast<std::size_t>(subject.file.model.chain.classes())) + "\n";
-    TRY(each_prediction(subject, [&](const Prediction& prediction) { text += csv_line(prediction) + "\n"; }));
+    const auto& names = subject.dataset.class_names;
+    auto text = csv_header(subject) + "\n";
+    TRY(each_prediction(subject, [&](const Prediction& prediction) { text += csv_line(prediction, names) + "\n"; }));
     TRY(write_file_durably(file, as_bytes(text)));
     output.line(fmt::format("{}: {} predictions", file, subject.dataset.size()));
     output.object(Json::object()
@@ -133,9 +153,10 @@ Status predict_to_file(const Subject& subject, const std::string& file, Output o
 
 // ---- evaluate
 
-Json class_object(std::size_t label, const ClassCounts& counts) {
+Json class_object(std::size_t label, const std::vector<std::string>& names, const ClassCounts& counts) {
     return Json::object()
         .set("class", std::uint64_t{label})
+        .set("name", class_text(names, label))
         .set("examples", counts.examples)
         .set("predicted", counts.predicted)
         .set("correct", counts.correct)
@@ -144,10 +165,10 @@ Json class_object(std::size_t label, const ClassCounts& counts) {
         .set("f1", counts.f1());
 }
 
-Json evaluation_event(const ModelOptions& options, const Subject& subject, const Metrics& metrics) {
+Json evaluation_event(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics) {
     auto classes = Json::array();
     for (std::size_t i = 0; i < metrics.classes.size(); ++i) {
-        classes.push(class_object(i, metrics.classes[i]));
+        classes.push(class_object(i, subject.dataset.class_names, metrics.classes[i]));
     }
     return Json::object()
         .set("event", "evaluated")
@@ -162,7 +183,7 @@ Json evaluation_event(const ModelOptions& options, const Subject& subject, const
         .set("classes", std::move(classes));
 }
 
-void print_metrics(const ModelOptions& options, const Metrics& metrics, Output output) {
+void print_metrics(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics, Output output) {
     output.line(fmt::format("{} on {}: {} examples, {} classes", options.model, options.data, metrics.examples,
                             metrics.classes.size()));
     output.line(fmt::format("loss {:.4f}  accuracy {:.2f} %  macro-F1 {:.4f}{}", metrics.loss, 100 * metrics.accuracy,
@@ -171,9 +192,9 @@ void print_metrics(const ModelOptions& options, const Metrics& metrics, Output o
     std::vector<std::vector<std::string>> rows;
     for (std::size_t i = 0; i < std::min(most_shown, metrics.classes.size()); ++i) {
         const auto& counts = metrics.classes[i];
-        rows.push_back({std::to_string(i), std::to_string(counts.examples), std::to_string(counts.predicted),
-                        fmt::format("{:.4f}", counts.precision()), fmt::format("{:.4f}", counts.recall()),
-                        fmt::format("{:.4f}", counts.f1())});
+        rows.push_back({class_text(subject.dataset.class_names, i), std::to_string(counts.examples),
+                        std::to_string(counts.predicted), fmt::format("{:.4f}", counts.precision()),
+                        fmt::format("{:.4f}", counts.recall()), fmt::format("{:.4f}", counts.f1())});
     }
     output.line(table({"class", "examples", "predicted", "precision", "recall", "F1"}, rows));
     if (metrics.classes.size() > most_shown) {
@@ -199,7 +220,7 @@ Status evaluate(const ModelOptions& options, Output output) {
     }));
     const auto metrics = sum.finish();
     output.object(evaluation_event(options, subject, metrics));
-    print_metrics(options, metrics, output);
+    print_metrics(options, subject, metrics, output);
     return {};
 }
 

@@ -2,8 +2,8 @@
 #include "cli/simulate_cast.h"
 
 #include "common/file.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 
 namespace causeway::cli {
 namespace {
@@ -41,8 +41,10 @@ Result<ClientWork*> Cast::find(const std::string& node) const {
 Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, const DataPaths& models,
                        std::uint32_t clients) {
     const auto options = data_options_of(experiment);
+    TRY(refuse_other_datasets(experiment, data));
     TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, data));
-    TRY_ASSIGN(auto raw, read_raw_dataset(path, options));
+    TRY_ASSIGN(auto file, read_dataset_file(path, options));
+    TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
     TRY_ASSIGN(const auto division,
                divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));
@@ -50,7 +52,7 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, cons
     const auto trainer = std::make_shared<Trainer>(std::move(device));
     Cast cast;
     std::optional<Dataset> held_out;
-    if (!division.held_out.empty() && experiment.evaluation.where == "coordinator") {
+    if (!division.held_out.empty() && experiment.evaluation.at_coordinator()) {
         held_out = subset(raw, division.held_out);
         TRY(apply_options(*held_out, options));
     }

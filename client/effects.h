@@ -45,8 +45,13 @@ struct Trained {
     HeldUpdate update;
     std::optional<Error> error;
 };
+/// Evaluate: the reply for the coordinator, figures or an error.
+struct Evaluated {
+    Reply reply;
+};
 using Event =
-    std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, ModelLost, TrainingProgress, Trained>;
+    std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, ModelLost, TrainingProgress, Trained,
+                 Evaluated>;
 
 // ---------------------------------------------------------------- effects
 /// The coordinator has spoken about a held update: pending becomes base (counted), or is dropped.
@@ -74,7 +79,12 @@ struct Train {
 };
 /// Stop the running Train at the next instruction; a Trained for its lease may still come and is ignored.
 struct StopTraining {};
-using Job = std::variant<Connect, Disconnect, FetchModel, Train, StopTraining>;
+/// Measure a committed model on the held-out examples; fetches it when the cache lacks it. Training goes first.
+struct Evaluate {
+    std::uint64_t request = 0;
+    Assign assign;  // what is known of the experiment: its lease names the round, its model the model
+};
+using Job = std::variant<Connect, Disconnect, FetchModel, Train, StopTraining, Evaluate>;
 
 struct Effects {
     std::vector<Persist> persist;

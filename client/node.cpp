@@ -16,7 +16,7 @@
 #include "common/effect_queue.h"
 #include "common/overloaded.h"
 #include "common/random.h"
-#include "data/reader.h"
+#include "configs/dataset_file.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway::node {
@@ -42,20 +42,29 @@ struct CacheChecked {
     FetchModel job;
     bool here = false;
 };
+/// A model to evaluate, or why it is not here.
+struct EvaluationModel {
+    enum class Source { cache, download };
+    Evaluate job;
+    Result<Bytes> model;
+    Source source;
+};
 struct StopLoop {};
-using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, StopLoop>;
+using LoopEvent =
+    std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, EvaluationModel, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
-/// As stored, without an experiment's options: what a node holds, not how it will be read.
+/// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
+/// holds out are not counted: nobody trains on them.
 Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets) {
     std::vector<DatasetDeclaration> all;
     for (const auto& [name, path] : datasets) {
-        TRY_ASSIGN(const auto dataset, read_raw_dataset(path, DataOptions{}));
+        TRY_ASSIGN(const auto file, read_dataset_file(path, DataOptions{}));
         all.push_back({.name = name,
-                       .digest = dataset_digest(dataset),
-                       .examples = dataset.size(),
-                       .shape = dataset.shape,
-                       .classes = dataset.classes});
+                       .digest = file.digest,
+                       .examples = file.train.size(),
+                       .shape = file.train.shape,
+                       .classes = file.train.classes});
     }
     return all;
 }
@@ -123,6 +132,8 @@ struct Node::Parts {
     void train(const Train& job);
     void keep_certificate();
     void hear(const Reply& reply);
+    void evaluate(const Evaluate& job);
+    void evaluated(const Evaluate& job, const Result<Figures>& figures);
 
     void on(const LinkEvent& event);
     void on(const Event& event) { step(event); }
@@ -130,6 +141,7 @@ struct Node::Parts {
     void on(const StartTraining& event);
     void on(const Fetched& event);
     void on(const CacheChecked& event);
+    void on(const EvaluationModel& event);
     void on(const StopLoop&) {}
     [[nodiscard]] const Address& address() const {
         return enrolment.coordinators[attempts % enrolment.coordinators.size()];
@@ -140,6 +152,7 @@ Status Node::Parts::start() {
     TRY_ASSIGN(log, NodeLog::open(options.state));
     TRY_ASSIGN(files, NodeFiles::open(options.state));
     TRY(make_private_folder(options.state / "downloads"));
+    TRY(make_private_folder(options.state / "downloads" / "evaluation"));
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
@@ -150,7 +163,8 @@ Status Node::Parts::start() {
         if (auto objection = judge(options.policy, assign, options.local_now())) {
             return objection;
         }
-        const auto status = check_assignment(assign);
+        // An evaluation has no program; what is wrong with its texts shows when it is done.
+        const auto status = assign.program.empty() ? Status() : check_assignment(assign);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
     session = std::make_unique<Session>(std::move(session_options));
@@ -260,7 +274,7 @@ void Node::Parts::start_job(const Job& job) {
     std::visit(Overloaded{[this](const Connect&) { connect(); },
                           [this](const Disconnect& j) { link->close(connection, bye(j.reason)); },
                           [this](const FetchModel& j) { fetch(j); }, [this](const Train& j) { train(j); },
-                          [this](const StopTraining&) { trainer->stop(); }},
+                          [this](const StopTraining&) { trainer->stop(); }, [this](const Evaluate& j) { evaluate(j); }},
                job);
 }
 
@@ -331,6 +345,57 @@ void Node::Parts::on(const StartTraining& event) {
                    });
 }
 
+// ---------------------------------------------------------------- evaluation
+
+/// The model is mostly here: it is what the next round trains from. Else it comes into a folder of its own, so that a
+/// download for training and this one do not touch each other.
+void Node::Parts::evaluate(const Evaluate& job) {
+    files->read_model(job.assign.model, [q = queue, job](Result<Bytes> model) {
+        q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::cache});
+    });
+}
+
+void Node::Parts::on(const EvaluationModel& event) {
+    if (event.model) {
+        return trainer->evaluate(event.job.assign, *event.model,
+                                 [this, job = event.job](const Result<Figures>& figures) { evaluated(job, figures); });
+    }
+    if (event.source == EvaluationModel::Source::download) {
+        return evaluated(event.job, fail(event.model.error()));
+    }
+    const Fetch fetch{.digest = event.job.assign.model,
+                      .bytes = event.job.assign.model_bytes,
+                      .destination = options.state / "downloads" / "evaluation" / event.job.assign.model.hex(),
+                      .durability = Durability::unflushed};
+    transfers->fetch(connection, fetch, [this, q = queue, job = event.job](Result<fs::path> file) {
+        const auto unavailable = [q, job](const Error& error) {
+            q->push(EvaluationModel{job, tl::unexpected(error), EvaluationModel::Source::download});
+        };
+        if (!file) {
+            return unavailable(file.error());
+        }
+        files->adopt_model(job.assign.model, *file, [this, q, job, unavailable](const Status& adopted) {
+            if (!adopted) {
+                return unavailable(adopted.error());
+            }
+            files->read_model(job.assign.model, [q, job](Result<Bytes> model) {
+                q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::download});
+            });
+        });
+    });
+}
+
+/// From the trainer's thread or this one.
+void Node::Parts::evaluated(const Evaluate& job, const Result<Figures>& figures) {
+    Reply reply{.id = job.request};
+    if (figures) {
+        reply.body = to_json(*figures).dump();
+    } else {
+        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
+    }
+    queue->push(Event(Evaluated{std::move(reply)}));
+}
+
 void Node::Parts::on(const StepStored& event) {
     effects.stored(event.step);
     release();
@@ -363,7 +428,8 @@ void Node::Parts::on(const LinkEvent& event) {
         if (const auto* reply = std::get_if<Reply>(&e.message)) {
             return hear(*reply);
         }
-        if (const auto* request = std::get_if<Request>(&e.message)) {
+        // What concerns an experiment is the machine's; what is left is about the node itself.
+        if (const auto* request = std::get_if<Request>(&e.message); request && request->verb != "evaluate") {
             return answer(*request);
         }
         note(entry_of_heard(e.message));

@@ -79,6 +79,10 @@ void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
     thread_->post([this, model, done = std::move(done)] { done(cache_.has(model)); });
 }
 
+void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
+    thread_->post([this, model, done = std::move(done)] { done(cache_.read(model)); });
+}
+
 void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done) {
     thread_->post([this, model, file, done = std::move(done)] {
         auto adopted = cache_.adopt(model, file);

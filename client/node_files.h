@@ -37,6 +37,8 @@ public:
 
     void apply(std::vector<Persist> persists, std::function<void()> done);
     void has_model(const Digest& model, std::function<void(bool)> done);
+    /// errors of the answer  not_found `not_cached`; corrupt; io
+    void read_model(const Digest& model, std::function<void(Result<Bytes>)> done);
     /// Takes a fetched and verified file into the cache.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
     /// The disk is full where the cache cannot see it: all models but the last used go.

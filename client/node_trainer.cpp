@@ -3,12 +3,14 @@
 
 #include <fmt/format.h>
 
-#include "data/reader.h"
+#include "model/checkpoint.h"
 
 namespace causeway::node {
 namespace {
 
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
+
+constexpr std::uint64_t evaluation_slice = 4096;  // examples: tens of milliseconds of small models
 
 }  // namespace
 
@@ -16,7 +18,8 @@ NodeTrainer::NodeTrainer(std::string node, Device device, std::map<std::string, 
     : node_(std::move(node)),
       datasets_(std::move(datasets)),
       trainer_(std::move(device)),
-      thread_(std::make_unique<WorkThread>()) {}
+      thread_(std::make_unique<WorkThread>()),
+      worker_(thread_.get()) {}
 
 NodeTrainer::~NodeTrainer() {
     stop();
@@ -38,8 +41,8 @@ void NodeTrainer::train(Assign assign, Bytes model, StateSections base, Progress
 
 Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                               const Progress& progress, std::uint64_t generation) {
-    TRY_ASSIGN(const auto* dataset, dataset_for(assign));
-    const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = *dataset, .base = base};
+    TRY_ASSIGN(const auto* file, dataset_for(assign));
+    const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = file->train, .base = base};
     auto told_at = real_now();
     TrainingHooks hooks;
     hooks.progress = [&](std::uint64_t step, std::uint64_t steps, double loss) {
@@ -52,8 +55,58 @@ Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes&
     return train_assignment(trainer_, input, hooks, real_now);
 }
 
-Result<const Dataset*> NodeTrainer::dataset_for(const Assign& assign) {
-    const auto key = assign.dataset + " " + assign.data_options;
+// ---------------------------------------------------------------- evaluation
+
+/// One evaluation at work. It keeps its own examples: a training of another experiment may change what is loaded.
+struct NodeTrainer::Evaluation {
+    Assign assign;
+    Bytes model;
+    std::function<void(Result<Figures>)> done;
+    std::optional<Chain> chain{};
+    ModelState state{};
+    Dataset held_out{};
+    std::optional<FiguresSum> sum{};
+};
+
+void NodeTrainer::evaluate(Assign assign, Bytes model, std::function<void(Result<Figures>)> done) {
+    const auto evaluation =
+        std::make_shared<Evaluation>(Evaluation{std::move(assign), std::move(model), std::move(done)});
+    thread_->post([this, evaluation] {
+        const auto begun = [&]() -> Status {
+            TRY_ASSIGN(const auto* file, dataset_for(evaluation->assign));
+            if (!file->test) {
+                return fail(ErrorKind::not_found, "no_holdout",
+                            fmt::format("nothing of \"{}\" is held out at this node", evaluation->assign.dataset));
+            }
+            TRY_ASSIGN(evaluation->chain, Chain::from_architecture(evaluation->assign.architecture));
+            TRY(check_dataset_fits(*file->test, *evaluation->chain));
+            TRY_ASSIGN(evaluation->state, from_safetensors(*evaluation->chain, evaluation->model));
+            evaluation->model = {};
+            evaluation->held_out = *file->test;
+            evaluation->sum.emplace(*evaluation->chain, evaluation->held_out);
+            return {};
+        }();
+        if (!begun) {
+            return evaluation->done(fail(begun.error()));
+        }
+        go_on(evaluation);
+    });
+}
+
+/// A slice, then behind whatever was posted meanwhile: a training waits for one slice at most, and each evaluation
+/// gets one between two trainings.
+void NodeTrainer::go_on(const std::shared_ptr<Evaluation>& evaluation) {
+    if (const auto added = evaluation->sum->add_next(trainer_, evaluation->state, evaluation_slice); !added) {
+        return evaluation->done(fail(added.error()));
+    }
+    if (evaluation->sum->done()) {
+        return evaluation->done(evaluation->sum->finish());
+    }
+    worker_->post([this, evaluation] { go_on(evaluation); });
+}
+
+Result<const DatasetFile*> NodeTrainer::dataset_for(const Assign& assign) {
+    const auto key = fmt::format("{} {} {}", assign.dataset, assign.data_options, assign.seed);
     const auto known = loaded_.find(key);
     if (known != loaded_.end()) {
         return &known->second;
@@ -65,10 +118,11 @@ Result<const Dataset*> NodeTrainer::dataset_for(const Assign& assign) {
             fmt::format("this node holds no dataset \"{}\"; join with --data {}=PATH", assign.dataset, assign.dataset));
     }
     TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
-    TRY_ASSIGN(auto dataset, read_dataset(path->second, options));
-    dataset.name = assign.dataset;
+    TRY_ASSIGN(auto file, read_dataset_file(path->second, options));
+    file.train.name = assign.dataset;
+    TRY(prepare_examples(file, options, assign.seed));
     loaded_.clear();  // one at a time: a node works on one experiment
-    return &loaded_.emplace(key, std::move(dataset)).first->second;
+    return &loaded_.emplace(key, std::move(file)).first->second;
 }
 
 }  // namespace causeway::node

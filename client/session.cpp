@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "client/evaluation_request.h"
 #include "common/random.h"
 
 namespace causeway::node {
@@ -71,6 +72,9 @@ void Session::lose_link(Instant now, const std::string& why, Effects& effects) {
     ++attempts_;
     link_ = Link::waiting;
     link_deadline_ = now + pause;
+    while (evaluations_.size() > 1) {  // the one at work ends by itself
+        evaluations_.pop_back();
+    }
     effects.say.push_back("no connection to the coordinator (" + why + "); trying again in " + format_duration(pause));
 }
 
@@ -122,6 +126,48 @@ void Session::hear(Instant now, const Welcome& message, Effects& effects) {
 
 void Session::hear(Instant, const ErrorNotice& message, Effects& effects) {
     effects.say.push_back("the coordinator says: " + message.message + " (" + message.code + ")");
+}
+
+// ---------------------------------------------------------------- evaluations
+
+/// The only thing that a coordinator asks a node: the policy judges it as it would an assignment.
+void Session::hear(Instant, const Request& message, Effects& effects) {
+    const auto refuse = [&](const Error& why) {
+        send(Reply{message.id, true, "", ErrorNotice{why.kind, why.code, why.message}}, effects);
+    };
+    auto assign = read_evaluation_request(message);
+    if (!assign) {
+        return refuse(assign.error());
+    }
+    if (options_.policy) {
+        if (const auto objection = options_.policy(*assign)) {
+            effects.say.push_back("does not evaluate " + assign->experiment_name + ": " + objection->message);
+            return refuse({ErrorKind::refused, objection->code, objection->message});
+        }
+    }
+    if (evaluations_.size() >= max_evaluations) {
+        return refuse({ErrorKind::overloaded, "overloaded", "too many evaluations are waiting at this node"});
+    }
+    evaluations_.push_back({message.id, *std::move(assign)});
+    if (evaluations_.size() == 1) {
+        next_evaluation(effects);
+    }
+}
+
+void Session::next_evaluation(Effects& effects) {
+    if (!evaluations_.empty()) {
+        effects.jobs.emplace_back(evaluations_.front());
+    }
+}
+
+/// Without a link the answer is lost, and the coordinator has left this node out by then.
+void Session::on(Instant, const Evaluated& event, Effects& effects) {
+    if (evaluations_.empty() || evaluations_.front().request != event.reply.id) {
+        return;
+    }
+    evaluations_.pop_front();
+    send(event.reply, effects);
+    next_evaluation(effects);
 }
 
 // ---------------------------------------------------------------- assignments

@@ -8,6 +8,7 @@
 //   work:  none -> fetching -> training -> none, with an update held
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <optional>
@@ -44,6 +45,7 @@ constexpr Duration greeting_limit = std::chrono::seconds(10);  // Hello to Welco
 constexpr Duration fetch_retry_first = std::chrono::seconds(1);
 constexpr Duration fetch_retry_longest = std::chrono::seconds(30);
 constexpr Duration progress_interval = std::chrono::milliseconds(500);  // as often as a person sees a change
+constexpr std::size_t max_evaluations = 64;  // asked for and not done: one experiment asks for one a round
 constexpr std::size_t max_held_told = 64;                               // in one Hello; the coordinator's limit
 
 class Session {
@@ -81,6 +83,7 @@ private:
     void on(Instant now, const ModelLost& event, Effects& effects);
     void on(Instant now, const TrainingProgress& event, Effects& effects);
     void on(Instant now, const Trained& event, Effects& effects);
+    void on(Instant now, const Evaluated& event, Effects& effects);
 
     void hear(Instant now, const Welcome& message, Effects& effects);
     void hear(Instant now, const Assign& message, Effects& effects);
@@ -89,9 +92,11 @@ private:
     void hear(Instant now, const Dropped& message, Effects& effects);
     void hear(Instant now, const Ended& message, Effects& effects);
     void hear(Instant now, const ErrorNotice& message, Effects& effects);
+    void hear(Instant now, const Request& message, Effects& effects);
     template <class Other>
     void hear(Instant, const Other&, Effects&) {}  // not for a client's machine; the link has counted it
 
+    void next_evaluation(Effects& effects);
     void lose_link(Instant now, const std::string& why, Effects& effects);
     void begin(const Assign& assign, Effects& effects);
     void fetch(Effects& effects);
@@ -110,6 +115,7 @@ private:
     std::uint32_t attempts_ = 0;     // since the last Welcome
     std::optional<Work> work_;
     std::map<HeldKey, HeldUpdate> held_;
+    std::deque<Evaluate> evaluations_;  // the first is being done; of one session, its requests end with it
 };
 
 }  // namespace causeway::node

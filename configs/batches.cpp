@@ -20,16 +20,31 @@ void widen(const std::vector<std::uint32_t>& from, std::span<std::int64_t> to) {
 TrainingBatches::TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks)
     : dataset_(dataset), batch_(batch), key_(key), hooks_(std::move(hooks)) {}
 
-Status TrainingBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
+std::span<const std::uint32_t> TrainingBatches::indices_of(const BatchPlace& place) {
     if (!order_ || key_.epoch != place.epoch) {
         key_.epoch = place.epoch;
         order_.emplace(dataset_.size(), batch_, key_);
     }
     const std::size_t size = batch_ == 0 ? dataset_.size() : batch_;
-    const auto indices = (*order_)[place.first / size].subspan(place.first % size, place.rows);
+    return (*order_)[place.first / size].subspan(place.first % size, place.rows);
+}
+
+Status TrainingBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
+    const auto indices = indices_of(place);
     labels_.resize(place.rows);
     gather(dataset_, indices, features, labels_);
     widen(labels_, labels);
+    return {};
+}
+
+/// Only a regression set has targets; the labels of any other serve as numbers.
+Status TrainingBatches::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
+    if (!dataset_.regression()) {
+        return TrainerIo::load_targets(place, features, targets);
+    }
+    const auto indices = indices_of(place);
+    gather(dataset_, indices, features, {});
+    std::ranges::transform(indices, targets.begin(), [&](auto index) { return dataset_.targets[index]; });
     return {};
 }
 
@@ -45,10 +60,22 @@ bool TrainingBatches::stop_requested() const {
 
 Status EvaluationBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
     std::vector<std::uint32_t> indices(place.rows);
-    std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(place.first));
+    std::iota(indices.begin(), indices.end(), static_cast<std::uint32_t>(first_ + place.first));
     labels_.assign(place.rows, 0);
     gather(dataset_, indices, features, dataset_.labelled() ? std::span(labels_) : std::span<std::uint32_t>());
     widen(labels_, labels);
+    return {};
+}
+
+Status EvaluationBatches::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
+    if (!dataset_.regression()) {
+        return TrainerIo::load_targets(place, features, targets);
+    }
+    const auto begin = static_cast<std::ptrdiff_t>(first_ + place.first);
+    const auto rows = static_cast<std::ptrdiff_t>(place.rows);
+    const auto width = static_cast<std::ptrdiff_t>(dataset_.example_size());
+    std::copy_n(dataset_.features.begin() + begin * width, rows * width, features.begin());
+    std::copy_n(dataset_.targets.begin() + begin, rows, targets.begin());
     return {};
 }
 
@@ -59,7 +86,7 @@ Status fit_to_input(Dataset& dataset, const Chain& chain) {
         return fail(ErrorKind::invalid, "no_examples", fmt::format("dataset \"{}\" has no examples", dataset.name));
     }
     if (found != wanted) {
-        const bool label_counts = found == wanted + 1 && !dataset.labelled();
+        const bool label_counts = found == wanted + 1 && !dataset.labelled() && !dataset.regression();
         return fail(ErrorKind::invalid, "shape_mismatch",
                     fmt::format("dataset \"{}\" has {} values an example, the model takes {} ({}){}", dataset.name,
                                 found, wanted, to_string(chain.input()),
@@ -70,12 +97,13 @@ Status fit_to_input(Dataset& dataset, const Chain& chain) {
 
 namespace {
 
-/// Each example has one label, which serves as the one number of its target.
+/// Each example has one number, or one label that serves as it.
 Status require_targets(const Dataset& dataset, const Chain& chain) {
-    if (!dataset.labelled() || chain.classes() != 1) {
+    const bool has_one = dataset.labelled() || dataset.regression();
+    if (!has_one || chain.classes() != 1) {
         return fail(ErrorKind::invalid, "no_targets",
                     fmt::format("the model's loss wants {} numbers an example, dataset \"{}\" has {}", chain.classes(),
-                                dataset.name, dataset.labelled() ? "one label" : "no labels"));
+                                dataset.name, has_one ? "one" : "none: name the label column"));
     }
     return {};
 }

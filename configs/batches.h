@@ -26,10 +26,13 @@ public:
 
     [[nodiscard]] std::uint64_t examples() const override { return dataset_.size(); }
     Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) override;
+    Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) override;
     void progress(std::uint64_t step, std::uint64_t steps, double loss) override;
     [[nodiscard]] bool stop_requested() const override;
 
 private:
+    std::span<const std::uint32_t> indices_of(const BatchPlace& place);
+
     const Dataset& dataset_;
     std::size_t batch_;
     BatchKey key_;
@@ -38,17 +41,22 @@ private:
     std::vector<std::uint32_t> labels_;
 };
 
-/// Examples as they are stored, for Trainer::evaluate and predict (labels that the dataset lacks are 0). The dataset
-/// must outlive it.
+/// Examples as they are stored, for Trainer::evaluate and predict (labels that the dataset lacks are 0): all of them,
+/// or those of a slice, whose first is then place 0. The dataset must outlive it.
 class EvaluationBatches : public TrainerIo {
 public:
-    explicit EvaluationBatches(const Dataset& dataset) : dataset_(dataset) {}
+    explicit EvaluationBatches(const Dataset& dataset) : EvaluationBatches(dataset, 0, dataset.size()) {}
+    EvaluationBatches(const Dataset& dataset, std::uint64_t first, std::uint64_t count)
+        : dataset_(dataset), first_(first), count_(count) {}
 
-    [[nodiscard]] std::uint64_t examples() const override { return dataset_.size(); }
+    [[nodiscard]] std::uint64_t examples() const override { return count_; }
     Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) override;
+    Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) override;
 
 private:
     const Dataset& dataset_;
+    std::uint64_t first_;
+    std::uint64_t count_;
     std::vector<std::uint32_t> labels_;
 };
 
@@ -59,7 +67,7 @@ private:
 
 /// Whether this dataset can train or evaluate this chain: shape of an example, labels below the outputs.
 ///
-/// errors  invalid `shape_mismatch`, `no_labels`, `label_out_of_range`, `no_examples`
+/// errors  invalid `shape_mismatch`, `no_labels`, `no_targets`, `label_out_of_range`, `no_examples`
 [[nodiscard]] Status check_dataset_fits(const Dataset& dataset, const Chain& chain);
 
 }  // namespace causeway

@@ -11,6 +11,7 @@
 #include "aggregation/aggregator.h"
 #include "common/text.h"
 #include "compression/codec.h"
+#include "configs/figures.h"
 #include "configs/initial_model.h"
 #include "configs/presets.h"
 #include "configs/workload.h"
@@ -141,14 +142,37 @@ void check_patience(const Experiment& experiment, Found& found) {
     if (evaluation.patience == 0) {
         return;
     }
-    if (evaluation.where != "coordinator") {
-        found.push_back({"evaluation.patience", {}, "patience needs evaluations: set where = \"coordinator\""});
+    if (evaluation.where == "none") {
+        found.push_back(
+            {"evaluation.patience", {}, "patience needs evaluations: set where = \"coordinator\" or \"clients\""});
     }
     if (evaluation.patience < evaluation.every) {
         found.push_back({"evaluation.patience",
                          {},
                          fmt::format("a patience of {} rounds is shorter than the {} rounds between two evaluations",
                                      evaluation.patience, evaluation.every)});
+    }
+}
+
+/// A figure that the loss does not give would leave every model equal.
+void check_metric(const Experiment& experiment, Found& found) {
+    const auto loss = parse_loss(experiment.model.loss);
+    const auto* metric = find_metric(experiment.evaluation.metric);
+    if (!loss || metric == nullptr || !experiment.places.contains("evaluation.metric")) {
+        return;
+    }
+    const bool regression = loss->kind == LossKind::mean_squared_error;
+    if (regression ? !metric->of_numbers : !metric->of_classes) {
+        std::vector<std::string> fitting;
+        for (const auto& one : all_metrics()) {
+            if (regression ? one.of_numbers : one.of_classes) {
+                fitting.emplace_back(one.name);
+            }
+        }
+        found.push_back({"evaluation.metric",
+                         {},
+                         fmt::format("\"{}\" cannot be measured with the loss {}; that gives {}", metric->name,
+                                     loss_names().at(static_cast<std::size_t>(loss->kind)), join(fitting, ", "))});
     }
 }
 
@@ -171,6 +195,7 @@ const std::vector<JointCheck>& joint_checks() {
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
         {{"evaluation.where", "evaluation.every", "evaluation.patience"}, check_patience},
+        {{"model.loss", "evaluation.metric"}, check_metric},
     };
     return checks;
 }

@@ -131,11 +131,14 @@ struct Experiment {
     } codec;
 
     struct Evaluation {
-        std::string where = "coordinator";  // coordinator | none
+        std::string where = "coordinator";  // coordinator | clients | both | none
         std::string dataset;                // resolved: data.dataset unless the file names another
         std::uint32_t every = 1;            // rounds
-        std::string metric = "accuracy";    // accuracy | loss: by which a model is the best
+        double holdout = 0.2;               // share that clients keep from training, to evaluate on
+        std::string metric = "accuracy";    // configs/figures.h: by which a model is the best
         std::uint32_t patience = 0;         // rounds without a better model before the end; 0: never
+        [[nodiscard]] bool at_coordinator() const { return where == "coordinator" || where == "both"; }
+        [[nodiscard]] bool at_clients() const { return where == "clients" || where == "both"; }
         bool operator==(const Evaluation&) const = default;
     } evaluation;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 
 #include "configs/checks.h"
+#include "configs/figures.h"
 #include "configs/presets.h"
 
 // The member of an Experiment as a function, because pointers to nested members do not compose.
@@ -167,15 +168,25 @@ std::vector<Field> sync_fields() {
 
 std::vector<Field> evaluation_fields() {
     return {
-        {.path = "evaluation.where", .access = MEMBER(evaluation.where), .choices = {"coordinator", "none"},
-         .doc = "Who measures loss and accuracy on held-out data after a commit.", .example = R"("coordinator")"},
+        {.path = "evaluation.where", .access = MEMBER(evaluation.where),
+         .choices = {"coordinator", "clients", "both", "none"},
+         .doc = "Who measures the model on held-out data after a commit: `coordinator` on its own set, `clients` each "
+                "on its held-out part (weighted by examples), `both` (the coordinator's figures count), or `none`.",
+         .example = R"("clients")"},
         {.path = "evaluation.dataset", .access = MEMBER(evaluation.dataset), .check = check_name,
          .doc = "The held-out set's name at the coordinator; when left out, that of [data].",
          .example = R"("digits")"},
         {.path = "evaluation.every", .access = MEMBER(evaluation.every), .least = 1, .most = max_count,
          .unit = "rounds", .doc = "Evaluate after each so many rounds, and after the last one.", .example = "1"},
-        {.path = "evaluation.metric", .access = MEMBER(evaluation.metric), .choices = {"accuracy", "loss"},
-         .doc = "By which of the two a model is the best: `export --best` fetches it.", .example = R"("accuracy")"},
+        {.path = "evaluation.holdout", .access = MEMBER(evaluation.holdout), .style = NumberStyle::share, .most = 0.9,
+         .doc = "The share of its own examples that each client keeps from training and evaluates on, drawn by the "
+                "seed; only with `where` of `clients` or `both`, and where no manifest holds out a part.",
+         .example = R"("20%")"},
+        {.path = "evaluation.metric", .access = MEMBER(evaluation.metric), .choices = metric_names(),
+         .doc = "By which figure a model is the best (`export --best` fetches it): `accuracy`, `macro_f1` and `auc` "
+                "(two classes) are better when greater, `loss`, `mae` and `rmse` (both for `mean-squared-error`) when "
+                "smaller. Left out, it is `accuracy`, or `loss` for `mean-squared-error`.",
+         .example = R"("macro_f1")"},
         {.path = "evaluation.patience", .access = MEMBER(evaluation.patience), .least = 1, .most = max_count,
          .word = "off", .unit = "rounds",
          .doc = "End as `succeeded` (`early_stop`) once so many rounds have brought no better model; each evaluated "

@@ -237,6 +237,10 @@ private:
             experiment_.train.optimizer.kind == "adamw") {
             experiment_.train.optimizer.learning_rate = adamw_learning_rate;
         }
+        if (!experiment_.places.contains("evaluation.metric") &&
+            experiment_.model.loss.starts_with("mean-squared-error")) {
+            experiment_.evaluation.metric = "loss";  // numbers are not right or wrong
+        }
         if (!experiment_.places.contains("evaluation.dataset")) {
             experiment_.evaluation.dataset = experiment_.data.dataset;
         }

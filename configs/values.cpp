@@ -37,22 +37,6 @@ struct Reading {
     [[nodiscard]] bool within(double value) const { return value >= field.least && value <= field.most; }
 };
 
-/// "20%" -> 0.2. nullopt: not a number with a percent sign.
-std::optional<double> parse_share(std::string_view text) {
-    text = trim(text);
-    if (text.empty() || text.back() != '%') {
-        return std::nullopt;
-    }
-    text = trim(text.substr(0, text.size() - 1));
-    double percent = 0;
-    const auto end = text.data() + text.size();
-    const auto [stop, problem] = std::from_chars(text.data(), end, percent);
-    if (problem != std::errc() || stop != end || !(std::abs(percent) < 1e6)) {
-        return std::nullopt;
-    }
-    return std::round(percent * 1e6) / 1e8;
-}
-
 std::string format_share(double share) {
     return fmt::format("{}%", std::round(share * 1e8) / 1e6);
 }
@@ -343,6 +327,21 @@ std::string describe_as(const Field& field, const Shape&) {
 }
 
 }  // namespace
+
+std::optional<double> parse_share(std::string_view text) {
+    text = trim(text);
+    if (text.empty() || text.back() != '%') {
+        return std::nullopt;
+    }
+    text = trim(text.substr(0, text.size() - 1));
+    double percent = 0;
+    const auto end = text.data() + text.size();
+    const auto [stop, problem] = std::from_chars(text.data(), end, percent);
+    if (problem != std::errc() || stop != end || !(std::abs(percent) < 1e6)) {
+        return std::nullopt;
+    }
+    return std::round(percent * 1e6) / 1e8;
+}
 
 void read_value(const Field& field, const TomlNode& node, Experiment& experiment, std::vector<ConfigError>& errors) {
     const Reading reading{field, node, errors};

@@ -5,6 +5,7 @@
 // here, because `print_value` must give what `read_value` takes. Pure, any thread.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,9 @@ void read_value(const Field& field, const TomlNode& node, Experiment& experiment
 
 /// What may stand here: "a whole number from 1 to 256, or \"full\"".
 [[nodiscard]] std::string describe_values(const Field& field);
+
+/// "20%" -> 0.2. nullopt: not a number with a percent sign.
+[[nodiscard]] std::optional<double> parse_share(std::string_view text);
 
 /// The text as a TOML basic string, quotes included.
 [[nodiscard]] std::string toml_quoted(std::string_view text);

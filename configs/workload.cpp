@@ -23,6 +23,13 @@ DataOptions data_options_of(const Experiment& experiment) {
     if (const auto scale = parse_scale(experiment.data.scale)) {
         options.scale = *scale;  // "none" is no scale
     }
+    // Yes-or-no outputs take their one label as a number just as well from a set of classes.
+    if (const auto loss = parse_loss(experiment.model.loss); loss && loss->kind == LossKind::mean_squared_error) {
+        options.target = Target::number;
+    }
+    if (experiment.evaluation.at_clients()) {
+        options.holdout = experiment.evaluation.holdout;
+    }
     return options;
 }
 

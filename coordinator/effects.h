@@ -84,8 +84,9 @@ struct ModelEvaluated {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
     double loss = 0;
-    double accuracy = 0;
+    double accuracy = 0;  // NaN: not measured, as for regression
     std::uint64_t examples = 0;
+    Json detail{};  // the other figures by name (configs/figures.h); "clients": what those measured
 };
 /// A job failed for a reason of this machine (disk full): the experiment pauses and the job is retried.
 struct JobFailed {
@@ -132,6 +133,8 @@ struct SaveEvaluation {
     double loss = 0;
     double accuracy = 0;
     std::uint64_t examples = 0;
+    Json detail{};      // as in ModelEvaluated
+    double worth = 0;   // by evaluation.metric, greater is better: the store keeps the best round's snapshot
 };
 /// What a node holds, whenever it declares something new: a dataset is unknown only if no node ever declared it.
 struct SaveDeclaration {
@@ -181,7 +184,8 @@ struct FinishRound {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
 };
-/// Answered by ModelEvaluated or JobFailed, one after the other in the order asked.
+/// Answered by ModelEvaluated or JobFailed, one after the other in the order asked. Where only clients evaluate there
+/// is no answer: the job then keeps the model for them. In every case it stays until its evaluation is stored.
 struct EvaluateModel {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;

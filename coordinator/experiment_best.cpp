@@ -5,9 +5,6 @@
 // how long an evaluation takes: every run, restart and simulation decides after the same round. The evaluation, the
 // decision and the end are one transaction. An evaluation that fails (no held-out set) decides nothing.
 // Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
-#include <cmath>
-#include <limits>
-
 #include <fmt/format.h>
 
 #include "coordinator/decisions.h"
@@ -16,21 +13,22 @@
 namespace causeway {
 namespace {
 
-/// Greater is better, then the other measure; the store orders snapshots that it keeps in the same way. A loss that is
-/// not a number is the worst there is: NaN compares with nothing and would stay the best for ever.
-std::pair<double, double> worth(const ModelEvaluated& evaluation, bool by_loss) {
-    const double loss = std::isnan(evaluation.loss) ? std::numeric_limits<double>::infinity() : evaluation.loss;
-    return by_loss ? std::pair(-loss, evaluation.accuracy) : std::pair(evaluation.accuracy, -loss);
+/// Greater is better, then the other measure; the store orders snapshots that it keeps in the same way. A figure that
+/// is not a number is the worst there is: NaN compares with nothing and would stay the best for ever.
+std::pair<double, double> worth(const ModelEvaluated& evaluation, const std::string& metric, double value) {
+    return {worth_of(metric, value),
+            metric == "loss" ? worth_of("accuracy", evaluation.accuracy) : worth_of("loss", evaluation.loss)};
 }
 
 }  // namespace
 
 const RoundRecord* ExperimentMachine::best() const {
-    const bool by_loss = config_.evaluation.metric == "loss";
+    const auto worth_here = [&](const ModelEvaluated& evaluation) {
+        return worth(evaluation, config_.evaluation.metric, metric_of(evaluation));
+    };
     const RoundRecord* best = nullptr;
     for (const auto& record : records_) {
-        if (record.evaluation &&
-            (best == nullptr || worth(*record.evaluation, by_loss) > worth(*best->evaluation, by_loss))) {
+        if (record.evaluation && (best == nullptr || worth_here(*record.evaluation) > worth_here(*best->evaluation))) {
             best = &record;
         }
     }
@@ -51,7 +49,7 @@ bool ExperimentMachine::out_of_patience() const {
 void ExperimentMachine::stop_early(Turn turn) {
     const auto& found = *best();
     const auto& metric = config_.evaluation.metric;
-    const double value = metric == "loss" ? found.evaluation->loss : found.evaluation->accuracy;
+    const double value = metric_of(*found.evaluation);
     turn.effects.persist.push_back(
         SaveDecision{id(), committed_rounds() + 1, decisions::early_stop,
                      decisions::early_stop_detail(metric, found.round, value, config_.evaluation.patience)});

@@ -29,7 +29,8 @@ void ExperimentMachine::restore(const RecoveredExperiment& recovered) {
         auto& record =
             records_.emplace_back(RoundRecord{round.round, round.model, round.model_bytes, round.summary, {}});
         if (const auto& e = round.evaluation) {
-            record.evaluation = ModelEvaluated{e->experiment, e->round, e->loss, e->accuracy, e->examples};
+            record.evaluation =
+                ModelEvaluated{e->experiment, e->round, e->loss, e->accuracy, e->examples, e->detail};
         }
     }
     last_counted_ = recovered.last_counted;
@@ -64,7 +65,7 @@ void ExperimentMachine::resume(Turn turn) {
     }
     set_state("running", "", turn.effects);
     if (!evaluations_due_.empty()) {
-        evaluate_last(turn.effects);
+        evaluate_last(turn);
     }
     // A cohort that was drawn after waiting stands in the decision log, not in the commit.
     auto cohort = recovered_cohort_;
@@ -108,6 +109,8 @@ void ExperimentMachine::end(Turn turn, const std::string& state, const std::stri
     round_.reset();
     retry_ = {};
     evaluations_due_.clear();
+    evaluating_here_.clear();
+    evaluating_at_clients_.clear();
     publish();
     // Clients drop what they hold of it; sums and spooled updates go.
     if (worked) {
@@ -162,9 +165,9 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
         return;
     }
     if (failed.job == "evaluate") {  // a missing evaluation never stops a run: the column stays empty
-        if (evaluations_due_.erase(failed.round) != 0) {
+        if (evaluations_due_.contains(failed.round) && evaluating_here_.erase(failed.round) != 0) {
             records_.at(failed.round).evaluation_note = failed.error.message;
-            evaluation_settled(turn, failed.round);
+            settle_evaluation(turn, failed.round);
         }
         return;
     }
@@ -209,16 +212,6 @@ void ExperimentMachine::on_absorbed(Turn turn, const UpdateAbsorbed& absorbed) {
     }
 }
 
-void ExperimentMachine::on_evaluated(Turn turn, const ModelEvaluated& evaluated) {
-    if (over() || evaluations_due_.erase(evaluated.round) == 0) {
-        return;
-    }
-    records_.at(evaluated.round).evaluation = evaluated;
-    turn.effects.persist.push_back(
-        SaveEvaluation{id(), evaluated.round, evaluated.loss, evaluated.accuracy, evaluated.examples});
-    evaluation_settled(turn, evaluated.round);
-}
-
 void ExperimentMachine::evaluation_settled(Turn turn, std::uint32_t round) {
     publish();
     if (phase_ != Phase::evaluating || round != committed_rounds()) {
@@ -237,6 +230,7 @@ void ExperimentMachine::evaluation_settled(Turn turn, std::uint32_t round) {
 
 /// Each phase with a limit looks at its own; the other phases end by a job's answer.
 void ExperimentMachine::tick(Turn turn) {
+    settle_client_evaluations(turn);
     if (phase_ == Phase::waiting) {
         look_for_members(turn);
     } else if (turn.now >= retry_.at && retry_.job) {
@@ -253,20 +247,21 @@ void ExperimentMachine::tick(Turn turn) {
 }
 
 Instant ExperimentMachine::deadline() const {
+    const auto evaluated = evaluations_deadline();
     switch (phase_) {
         case Phase::waiting:
-            return wait_until_;
+            return std::min(wait_until_, evaluated);
         case Phase::open:
-            return std::min(round_->deadline(), retry_.at);
+            return std::min({round_->deadline(), retry_.at, evaluated});
         case Phase::making:
         case Phase::finishing:
-            return retry_.at;
+            return std::min(retry_.at, evaluated);
         case Phase::queued:
         case Phase::evaluating:
         case Phase::over:
             break;
     }
-    return never;
+    return evaluated;
 }
 
 /// The absorbing states.

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "configs/experiment.h"
+#include "coordinator/client_evaluation.h"
 #include "coordinator/effects.h"
 #include "coordinator/membership.h"
 #include "coordinator/recovered.h"
@@ -71,6 +72,8 @@ public:
     void on_absorbed(Turn turn, const UpdateAbsorbed& absorbed);
     void on_snapshot(Turn turn, const SnapshotWritten& snapshot);
     void on_evaluated(Turn turn, const ModelEvaluated& evaluated);
+    /// A client's answer about a round that it was asked to evaluate.
+    void on_client_evaluated(Turn turn, const std::string& node, const Reply& reply);
     void on_job_failed(Turn turn, const JobFailed& failed);
     void tick(Turn turn);
 
@@ -122,7 +125,16 @@ private:
     void answer_held(Turn turn, const Member& member, const HeldUpdate& held) const;
     void end(Turn turn, const std::string& state, const std::string& reason);
     [[nodiscard]] bool evaluation_due(std::uint32_t round) const;
-    void evaluate_last(CoordinatorEffects& effects);
+    void evaluate_last(Turn turn);
+    void ask_clients(Turn turn, const RoundRecord& record);
+    [[nodiscard]] Request evaluation_request_for(const RoundRecord& record, std::size_t clients) const;
+    void ask_to_evaluate(Turn turn, const Member& member) const;
+    void leave_out_of_evaluations(Turn turn, const std::string& node, const std::string& why);
+    void settle_client_evaluations(Turn turn);
+    void settle_evaluation(Turn turn, std::uint32_t round);
+    [[nodiscard]] Instant evaluations_deadline() const;
+    /// The figure that evaluation.metric names; NaN: not measured.
+    [[nodiscard]] double metric_of(const ModelEvaluated& evaluation) const;
     void evaluation_settled(Turn turn, std::uint32_t round);
     [[nodiscard]] bool judged(std::uint32_t round) const;
     [[nodiscard]] bool out_of_patience() const;
@@ -142,6 +154,9 @@ private:
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
     std::set<std::string> lapsed_;             // dropped and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
+    std::set<std::uint32_t> evaluating_here_;  // of these, those that this machine computes
+    std::map<std::uint32_t, ClientEvaluation> evaluating_at_clients_;
+    std::map<std::uint32_t, ModelEvaluated> evaluated_here_;  // waits for the clients' part
     std::vector<Json> events_;
     std::uint32_t next_event_round_ = 1;
     Instant wait_until_ = never;

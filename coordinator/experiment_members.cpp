@@ -83,6 +83,7 @@ void ExperimentMachine::member_ready(Turn turn, const Member& member, const std:
         }
     }
     lapsed_.erase(member.node);
+    ask_to_evaluate(turn, member);
     if (phase_ == Phase::waiting) {
         look_for_members(turn);
     } else if (round_) {
@@ -113,6 +114,9 @@ void ExperimentMachine::member_lost(Turn turn, const std::string& node, bool ses
         round_->lost(turn.now, node, session_gone, turn.effects);
         check_round(turn);
     }
+    if (session_gone) {  // what is asked of a session is answered in it or never
+        leave_out_of_evaluations(turn, node, "gone");
+    }
 }
 
 void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const std::string& why) {
@@ -120,6 +124,7 @@ void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const
         round_->expel(node, "revoked", why, turn.effects);
         check_round(turn);
     }
+    leave_out_of_evaluations(turn, node, "revoked");
 }
 
 /// Only an open round listens. Late words are answered with what is true now, and change nothing.

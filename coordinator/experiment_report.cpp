@@ -11,6 +11,23 @@ Json accuracy_of(const RoundRecord& record) {
     return record.evaluation ? Json(record.evaluation->accuracy) : Json();
 }
 
+/// Of the figures beside loss and accuracy those that were measured; `evaluated` are all of the clients'.
+void add_figures(const RoundRecord& record, Json& line) {
+    if (!record.evaluation) {
+        return;
+    }
+    line.set("evaluation_loss", record.evaluation->loss);
+    for (const auto& metric : all_metrics()) {
+        const std::string name(metric.name);
+        if (name != "loss" && name != "accuracy" && record.evaluation->detail.has(name)) {
+            line.set(name, record.evaluation->detail[name]);
+        }
+    }
+    if (record.evaluation->detail.has("clients")) {
+        line.set("evaluated_by_clients", record.evaluation->detail["clients"]);
+    }
+}
+
 }  // namespace
 
 /// Appends what can be published: rounds in order, each once its evaluation is in; then the end.
@@ -38,6 +55,7 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
         .set("bytes_down", record.summary["bytes_down"])
         .set("seconds", record.summary["seconds"])
         .set("model_sha256", record.model.hex());
+    add_figures(record, event);
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
 
@@ -64,6 +82,7 @@ Json ExperimentMachine::done_event() const {
         return event.set("model", Json()).set("model_sha256", Json());
     }
     const auto& model = records_.back().model;
+    add_figures(records_.back(), event);
     if (const auto* found = best()) {
         event.set("best_round", found->round);
     }
@@ -84,6 +103,7 @@ Json ExperimentMachine::summary() const {
         return line;
     }
     line.set("loss", records_.back().summary["loss"]).set("accuracy", accuracy_of(records_.back()));
+    add_figures(records_.back(), line);
     if (const auto* found = best()) {
         line.set("best_round", found->round);
     }

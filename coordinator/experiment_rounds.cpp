@@ -104,7 +104,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     tell_committed(turn);
     round_.reset();
     if (evaluation_due(snapshot.round)) {
-        evaluate_last(turn.effects);
+        evaluate_last(turn);
     }
     publish();
     after_commit(turn, std::move(cohort));
@@ -135,19 +135,6 @@ void ExperimentMachine::after_commit(Turn turn, std::vector<std::string> next_co
         open_round(turn, std::move(next_cohort), config_.sync.rejoin);
         assign_present(turn);
     }
-}
-
-/// Every so many rounds, and always the last one.
-bool ExperimentMachine::evaluation_due(std::uint32_t round) const {
-    const auto every = std::max<std::uint32_t>(config_.evaluation.every, 1);
-    return round > 0 && config_.evaluation.where == "coordinator" &&
-           (round % every == 0 || round == config_.experiment.rounds);
-}
-
-void ExperimentMachine::evaluate_last(CoordinatorEffects& effects) {
-    const auto& last = records_.back();
-    evaluations_due_.insert(last.round);
-    effects.jobs.push_back(EvaluateModel{id(), last.round, last.model});
 }
 
 std::uint32_t ExperimentMachine::committed_rounds() const {

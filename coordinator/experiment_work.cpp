@@ -41,12 +41,19 @@ Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup
     return std::make_shared<const RoundInput>(setup.chain, setup.rules, job.round, std::move(start), job.start_model);
 }
 
-Result<Evaluation> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
-                                  const Dataset& held_out) {
-    TRY(check_dataset_fits(held_out, setup.chain));
+ModelEvaluated evaluated(ExperimentId experiment, std::uint32_t round, const Figures& figures) {
+    return {.experiment = experiment,
+            .round = round,
+            .loss = figures.value("loss"),
+            .accuracy = figures.value("accuracy"),
+            .examples = figures.examples,
+            .detail = to_json(figures)};
+}
+
+Result<Figures> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
+                               const Dataset& held_out) {
     TRY_ASSIGN(const auto state, from_safetensors(setup.chain, model));
-    EvaluationBatches batches(held_out);
-    return trainer.evaluate(setup.chain, state, batches);
+    return evaluate_dataset(trainer, setup.chain, state, held_out);
 }
 
 }  // namespace causeway

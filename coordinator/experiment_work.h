@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "configs/batches.h"
+#include "configs/evaluate.h"
 #include "configs/experiment.h"
 #include "coordinator/effects.h"
 #include "coordinator/round_work.h"
@@ -36,8 +36,11 @@ Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedMode
 Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,
                                                            ByteView model);
 
+/// For the machine: loss and accuracy by themselves, the rest as detail.
+ModelEvaluated evaluated(ExperimentId experiment, std::uint32_t round, const Figures& figures);
+
 /// errors   invalid: the held-out set does not fit the model; corrupt: the model's bytes
-Result<Evaluation> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
+Result<Figures> evaluate_model(Trainer& trainer, const ExperimentSetup& setup, ByteView model,
                                   const Dataset& held_out);
 
 }  // namespace causeway

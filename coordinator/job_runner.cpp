@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "configs/dataset_file.h"
 #include "configs/workload.h"
-#include "data/reader.h"
 
 namespace causeway {
 namespace {
@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr std::size_t most_being_evaluated = 16;  // snapshots kept beyond what the store names
 constexpr std::uint64_t largest_update = std::uint64_t{64} << 30;
 
 void remove_quietly(const fs::path& path) {
@@ -188,16 +189,30 @@ void JobRunner::evaluate(const EvaluateModel& job) {
         return;
     }
     sums_->post([this, job, setup] {
-        being_evaluated_.insert(job.model);
-        trainer_thread_->post([this, job, setup] {
-            options_.answer(evaluate_now(job, *setup));
-            sums_->post([this, model = job.model] { being_evaluated_.extract(model); });
-        });
+        being_evaluated_[{job.experiment, job.round}] = job.model;
+        // Evaluations that never come (no client answered) must not fill the disk.
+        const auto oldest = being_evaluated_.lower_bound({job.experiment, 0});
+        if (being_evaluated_.size() > most_being_evaluated && oldest->first.second != job.round) {
+            being_evaluated_.erase(oldest);
+        }
+        if (setup->experiment.evaluation.at_coordinator()) {
+            trainer_thread_->post([this, job, setup] {
+                auto answer = evaluate_now(job, *setup);
+                if (std::holds_alternative<JobFailed>(answer)) {
+                    evaluation_stored(job.experiment, job.round);  // it never will be
+                }
+                options_.answer(std::move(answer));
+            });
+        }
     });
 }
 
+void JobRunner::evaluation_stored(ExperimentId experiment, std::uint32_t round) {
+    sums_->post([this, experiment, round] { being_evaluated_.erase({experiment, round}); });
+}
+
 CoordinatorEvent JobRunner::evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup) {
-    const auto evaluation = [&]() -> Result<Evaluation> {
+    const auto evaluation = [&]() -> Result<Figures> {
         TRY_ASSIGN(const auto* dataset, held_out(setup));
         TRY_ASSIGN(const auto model, read_file(model_path(job.model), largest_model));
         return evaluate_model(*trainer_, setup, model, *dataset);
@@ -206,11 +221,7 @@ CoordinatorEvent JobRunner::evaluate_now(const EvaluateModel& job, const Experim
         return JobFailed{
             .experiment = job.experiment, .round = job.round, .job = "evaluate", .error = evaluation.error()};
     }
-    return ModelEvaluated{.experiment = job.experiment,
-                          .round = job.round,
-                          .loss = evaluation->loss,
-                          .accuracy = evaluation->accuracy,
-                          .examples = evaluation->examples};
+    return evaluated(job.experiment, job.round, *evaluation);
 }
 
 Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
@@ -221,11 +232,13 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
             ErrorKind::not_found, "no_holdout",
             fmt::format("the coordinator holds no \"{0}\" to evaluate with; start it with --data {0}=PATH", name));
     }
-    const auto options = data_options_of(setup.experiment);
+    auto options = data_options_of(setup.experiment);
+    options.holdout = 0;  // that is for sets that are trained on
     auto& cached = held_outs_[name + " " + to_text(options)];
     if (!cached) {
-        TRY_ASSIGN(auto dataset, read_dataset(path->second, options));
-        cached = std::make_unique<Dataset>(std::move(dataset));
+        TRY_ASSIGN(auto file, read_dataset_file(path->second, options));
+        TRY(prepare_examples(file, options, setup.experiment.experiment.seed));
+        cached = std::make_unique<Dataset>(file.test ? *std::move(file.test) : std::move(file.train));
     }
     if (!trainer_) {
         TRY_ASSIGN(auto device, Device::open("auto"));
@@ -235,12 +248,17 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
 }
 
 void JobRunner::release(const ReleaseExperiment& job) {
-    sums_->post([this, job] { rounds_.erase(job.experiment); });
+    sums_->post([this, job] {
+        rounds_.erase(job.experiment);
+        std::erase_if(being_evaluated_, [&](const auto& entry) { return entry.first.first == job.experiment; });
+    });
 }
 
 void JobRunner::keep_only(std::set<Digest> named) {
     sums_->post([this, named = std::move(named)]() mutable {
-        named.insert(being_evaluated_.begin(), being_evaluated_.end());
+        for (const auto& [key, model] : being_evaluated_) {
+            named.insert(model);
+        }
         if (const auto removed = snapshots_.remove_unnamed(named); !removed) {
             log_warn("coordinator", removed.error().message);
         }

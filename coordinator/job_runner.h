@@ -47,6 +47,8 @@ public:
     void absorb(const AbsorbUpdate& job, const std::filesystem::path& update);
     void finish_round(const FinishRound& job);
     void evaluate(const EvaluateModel& job);
+    /// From here on the store says which snapshots stay.
+    void evaluation_stored(ExperimentId experiment, std::uint32_t round);
     void release(const ReleaseExperiment& job);
     /// After a commit: what the store still names stays, other snapshots go.
     void keep_only(std::set<Digest> named);
@@ -73,7 +75,8 @@ private:
     std::map<ExperimentId, Error> unreadable_;                   // loop thread
     Snapshots snapshots_;                                        // sums thread
     std::map<ExperimentId, RoundWork> rounds_;                   // sums thread
-    std::multiset<Digest> being_evaluated_;                      // sums thread: must not be removed meanwhile
+    using RoundKey = std::pair<ExperimentId, std::uint32_t>;
+    std::map<RoundKey, Digest> being_evaluated_;                 // sums thread: must not be removed meanwhile
     std::map<std::string, std::unique_ptr<Dataset>> held_outs_;  // trainer thread, by name and options
     std::unique_ptr<Trainer> trainer_;                           // trainer thread
     std::uint32_t next_checker_ = 0;                             // sums thread

@@ -22,6 +22,8 @@ constexpr Duration transfer_retry_first = 500ms;
 constexpr std::uint32_t transfer_attempts = 6;  // 15.5 s of trying
 /// What this machine could not take (disk full) it tries again after this, as long as it lasts.
 constexpr Duration machine_fault_retry = 1s;
+/// Without a straggler deadline clients have this long to evaluate a model: an hour, as that deadline has by default.
+constexpr Duration evaluation_time = 1h;
 /// An exact sum holds integer weights below this (design: exact sums).
 constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
 

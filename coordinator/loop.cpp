@@ -64,9 +64,18 @@ void Loop::take(CoordinatorEffects effects) {
             partners_.jobs.know(*experiment);
         }
     }
+    std::vector<SaveEvaluation> evaluations;
+    for (const auto& persist : effects.persist) {
+        if (const auto* evaluation = std::get_if<SaveEvaluation>(&persist)) {
+            evaluations.push_back(*evaluation);
+        }
+    }
     auto persists = std::exchange(effects.persist, {});
     log_persists(persists);
     const auto number = effects_.push(std::move(effects), !persists.empty());
+    if (!evaluations.empty()) {
+        evaluations_[number] = std::move(evaluations);
+    }
     if (!persists.empty()) {
         partners_.store.execute(number, std::move(persists));
     }
@@ -143,6 +152,11 @@ void Loop::cancel(const CancelAbsorb& job) {
 
 void Loop::on(const StepStored& event) {
     stuck_.reset();
+    if (const auto known = evaluations_.extract(event.step)) {
+        for (const auto& evaluation : known.mapped()) {
+            partners_.jobs.evaluation_stored(evaluation.experiment, evaluation.round);
+        }
+    }
     effects_.stored(event.step);
     release();
 }

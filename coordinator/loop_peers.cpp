@@ -74,7 +74,8 @@ void Loop::on_peer(const PeerMessage& event) {
     if (const auto* request = std::get_if<Request>(&event.message); request && is_desk_verb(*request)) {
         return on_request(event.connection, session->second, *request);
     }
-    if (const auto* reply = std::get_if<Reply>(&event.message)) {
+    // The machines number what they ask by experiment; smaller numbers are operators' questions.
+    if (const auto* reply = std::get_if<Reply>(&event.message); reply && experiment_of_request(reply->id) == 0) {
         return forward(event.connection, *reply);
     }
     step(MessageReceived{event.connection, event.message});

@@ -199,7 +199,12 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
             effects.send.push_back({event.session, Ended{lease.experiment, "failed", "no such experiment"}});
         }
     };
-    if (const auto* offer = std::get_if<Offer>(&event.message)) {
+    if (const auto* reply = std::get_if<Reply>(&event.message)) {
+        const auto id = experiment_of_request(reply->id);
+        if (auto* experiment = find(id)) {
+            experiment->on_client_evaluated({now, members_, busy_for(id), effects}, member->node, *reply);
+        }
+    } else if (const auto* offer = std::get_if<Offer>(&event.message)) {
         about(offer->lease);
     } else if (const auto* progress = std::get_if<Progress>(&event.message)) {
         about(progress->lease);

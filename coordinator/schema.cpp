@@ -112,7 +112,13 @@ CREATE TABLE requests (
     at INTEGER NOT NULL) WITHOUT ROWID;
 )sql";
 
-constexpr std::array migrations{format_1, format_2};
+// Figures beside loss and accuracy, and by which a model is the best.
+constexpr const char* format_3 = R"sql(
+ALTER TABLE evaluations ADD COLUMN detail TEXT NOT NULL DEFAULT '{}';   -- JSON: figures by name, those of clients
+ALTER TABLE evaluations ADD COLUMN worth REAL;   -- by evaluation.metric, greater is better; NULL: not measured
+)sql";
+
+constexpr std::array migrations{format_1, format_3};
 
 }  // namespace
 

@@ -193,9 +193,11 @@ Status Store::save_participants(const SaveCommit& commit) {
 
 // Replaced when repeated: evaluation is a pure function of the model, done again after a restart.
 Status Store::save(const SaveEvaluation& evaluation) {
-    TRY_ASSIGN(auto write, database_.prepare("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?)"));
+    TRY_ASSIGN(auto write, database_.prepare("INSERT OR REPLACE INTO evaluations (experiment, round, loss, accuracy, "
+                                             "examples, detail, worth) VALUES (?, ?, ?, ?, ?, ?, ?)"));
     return write
-        .bind(evaluation.experiment, evaluation.round, evaluation.loss, evaluation.accuracy, evaluation.examples)
+        .bind(evaluation.experiment, evaluation.round, evaluation.loss, evaluation.accuracy, evaluation.examples,
+              evaluation.detail.dump(), evaluation.worth)
         .run();
 }
 
@@ -238,6 +240,11 @@ Result<std::set<Digest>> Store::named_models(std::uint32_t keep) {
             SELECT c.model AS model, ROW_NUMBER() OVER (
                 PARTITION BY e.experiment ORDER BY COALESCE(e.loss, 9e999) ASC, e.accuracy DESC, e.round ASC) AS place
             FROM evaluations AS e JOIN commits AS c USING (experiment, round) WHERE e.accuracy IS NOT NULL)
+            WHERE place = 1
+        UNION SELECT model FROM (
+            SELECT c.model AS model, ROW_NUMBER() OVER (
+                PARTITION BY e.experiment ORDER BY e.worth DESC, COALESCE(e.loss, 9e999) ASC, e.round ASC) AS place
+            FROM evaluations AS e JOIN commits AS c USING (experiment, round) WHERE e.worth IS NOT NULL)
             WHERE place = 1)sql"));
     query.bind(keep);
     std::set<Digest> models;

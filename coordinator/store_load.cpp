@@ -61,15 +61,17 @@ Status load_commits(Database& database, ById& experiments) {
 }
 
 Status load_evaluations(Database& database, ById& experiments) {
-    const auto* sql = "SELECT experiment, round, loss, accuracy, examples FROM evaluations";
+    const auto* sql = "SELECT experiment, round, loss, accuracy, examples, detail FROM evaluations";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         auto& rounds = experiments[id_of(row, 0)].rounds;
         const auto round = round_of(row, 1);
         if (round >= rounds.size()) {
             return fail(ErrorKind::corrupt, "database_corrupt", "the database: rounds are missing among the commits");
         }
-        rounds[round].evaluation = SaveEvaluation{id_of(row, 0), round, row.number(2), row.number(3),
-                                                  static_cast<std::uint64_t>(row.integer(4))};
+        TRY_ASSIGN(auto detail, Json::parse(row.text(5), longest_json));
+        rounds[round].evaluation = SaveEvaluation{
+            id_of(row, 0), round, row.number(2), row.number(3), static_cast<std::uint64_t>(row.integer(4)),
+            std::move(detail)};
         return {};
     });
 }

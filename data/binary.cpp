@@ -91,12 +91,31 @@ Status append_features(const StoredArray& array, std::size_t row, std::size_t be
     return {};
 }
 
-Result<std::vector<std::uint32_t>> read_labels(const StoredArray& array, std::size_t examples, std::string_view file) {
+namespace {
+
+Status check_label_count(const StoredArray& array, std::size_t examples, std::string_view file) {
     if (array.width() != 1 || array.examples() != examples) {
         return fail(ErrorKind::corrupt, "count_mismatch",
                     fmt::format("{}: {} labels for {} examples: there must be one each", file,
                                 fmt::join(array.sizes, "x"), examples));
     }
+    return {};
+}
+
+}  // namespace
+
+Result<std::vector<float>> read_targets(const StoredArray& array, std::size_t examples, std::string_view file) {
+    TRY(check_label_count(array, examples, file));
+    std::vector<float> targets;
+    targets.reserve(examples);
+    for (std::size_t i = 0; i < examples; ++i) {
+        TRY(append_features(array, i, 0, 1, file, targets));
+    }
+    return targets;
+}
+
+Result<std::vector<std::uint32_t>> read_labels(const StoredArray& array, std::size_t examples, std::string_view file) {
+    TRY(check_label_count(array, examples, file));
     std::vector<std::uint32_t> labels;
     labels.reserve(examples);
     for (std::size_t i = 0; i < examples; ++i) {

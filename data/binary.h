@@ -45,4 +45,8 @@ struct StoredArray {
 [[nodiscard]] Result<std::vector<std::uint32_t>> read_labels(const StoredArray& array, std::size_t examples,
                                                              std::string_view file);
 
+/// The same for regression. errors: corrupt `count_mismatch`, not_finite
+[[nodiscard]] Result<std::vector<float>> read_targets(const StoredArray& array, std::size_t examples,
+                                                      std::string_view file);
+
 }  // namespace causeway

@@ -18,6 +18,8 @@ namespace causeway {
 namespace {
 
 constexpr std::string_view note_prefix = "# causeway";
+constexpr std::size_t ignored = static_cast<std::size_t>(-1);
+constexpr std::size_t longest_shown = 80;  // of a wrong label
 
 Result<std::uint32_t> parse_count(std::string_view text, std::uint32_t least, std::uint32_t most) {
     std::uint32_t count = 0;
@@ -87,9 +89,19 @@ public:
         }
     }
 
+    Result<CsvColumns> columns() {
+        TRY(read_comments());
+        TRY(find_columns());
+        return CsvColumns{std::move(layout_.columns), columns_};
+    }
+
     Result<Dataset> parse() {
         TRY(read_comments());
-        TRY(read_first_line());
+        TRY(find_columns());
+        TRY(choose_columns());
+        if (layout_.columns.empty()) {
+            TRY(read_row());  // the first line was a row
+        }
         while (next_line()) {
             TRY(read_row());
         }
@@ -125,7 +137,8 @@ private:
         return {};
     }
 
-    Status read_first_line() {
+    /// Stands behind the first line, which decides how many columns there are and whether they have names.
+    Status find_columns() {
         if (!next_line()) {
             return fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
         }
@@ -149,21 +162,47 @@ private:
         if (header) {
             layout_.columns = std::move(names);
         }
-        TRY(choose_columns());
-        return header ? Status{} : read_row();
+        return {};
     }
 
     Status choose_columns() {
         const auto noted = note_.label ? fmt::format("{}", *note_.label) : "";
         const auto& label = options_.label.empty() ? noted : options_.label;
-        TRY_ASSIGN(label_column_, find_label_column(label, layout_.columns, columns_, file_));
-        layout_.label_column = label_column_.value_or(0);
+        auto plan = plan_columns(label, options_.file.features, layout_.columns, columns_, file_);
+        if (!plan) {
+            return fail(std::move(plan.error().front().error));
+        }
+        label_column_ = plan->label;
+        width_ = plan->features.size();
+        place_of_.assign(columns_, ignored);
+        for (std::size_t i = 0; i < width_; ++i) {
+            place_of_[plan->features[i]] = i;
+        }
+        choose_layout(*plan);
         return {};
+    }
+
+    /// A part is written with what was chosen: all columns where they stood, or the chosen ones and then the label.
+    void choose_layout(const ColumnPlan& plan) {
+        layout_.label_column = label_column_.value_or(0);
+        if (options_.file.features.empty()) {
+            return;
+        }
+        RowLayout chosen{.columns = {}, .label_column = width_};
+        if (!layout_.columns.empty()) {
+            std::ranges::transform(plan.features, std::back_inserter(chosen.columns),
+                                   [&](std::size_t column) { return layout_.columns[column]; });
+            if (label_column_) {
+                chosen.columns.push_back(layout_.columns[*label_column_]);
+            }
+        }
+        layout_ = std::move(chosen);
     }
 
     Status read_row() {
         std::size_t column = 0;
         auto rest = line_;
+        features_.resize(features_.size() + width_);
         for (bool more = true; more; ++column) {
             const auto cell = next_cell(rest);
             more = cell.more;
@@ -185,10 +224,32 @@ private:
 
     Status read_cell(std::string_view cell, std::size_t column) {
         const Place place{file_, row_, column + 1};
-        if (column != label_column_) {
-            TRY_ASSIGN(const float feature, parse_feature(cell, place));
-            features_.push_back(feature);
+        if (column == label_column_) {
+            return options_.target == Target::number ? read_target(cell, place) : read_label(cell, place);
+        }
+        if (place_of_[column] != ignored) {
+            TRY_ASSIGN(features_[features_.size() - width_ + place_of_[column]], parse_feature(cell, place));
+        }
+        return {};
+    }
+
+    Status read_target(std::string_view cell, const Place& place) {
+        TRY_ASSIGN(const float target, parse_feature(cell, place));
+        targets_.push_back(target);
+        return {};
+    }
+
+    Status read_label(std::string_view cell, const Place& place) {
+        const auto& names = options_.file.class_names;
+        if (const auto named = std::ranges::find(names, name_of(cell)); named != names.end()) {
+            labels_.push_back(static_cast<std::uint32_t>(named - names.begin()));
             return {};
+        }
+        if (!names.empty() && !parse_number(cell)) {
+            const auto nearest = nearest_name(cell.substr(0, longest_shown), names);
+            return fail(ErrorKind::invalid, "bad_label",
+                        fmt::format("{}: the label is none of the classes {}{}", to_text(place), join(names, ", "),
+                                    nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
         }
         TRY_ASSIGN(const auto label, parse_label(cell, place));
         if (note_.classes > 0 && label >= note_.classes) {
@@ -203,14 +264,16 @@ private:
         if (features_.empty()) {
             return fail(ErrorKind::corrupt, "empty", fmt::format("{}: a header, but no example", file_));
         }
-        const auto width = static_cast<std::int64_t>(columns_ - (label_column_ ? 1 : 0));
+        const auto width = static_cast<std::int64_t>(width_);
         Dataset dataset{std::string(file_), {}, {width}, std::move(features_), std::move(labels_), 0, layout_};
+        dataset.targets = std::move(targets_);
         // A part may lack the highest classes of the whole; its note still knows them.
         if (!dataset.labels.empty()) {
             dataset.classes = std::max(note_.classes, std::ranges::max(dataset.labels) + 1);
         }
         // With or without a label column, other than the note says, the note's shape is not this table's.
-        if (!note_.shape.empty() && label_column_.has_value() == note_.label.has_value()) {
+        const bool all_columns = options_.file.features.empty();
+        if (!note_.shape.empty() && all_columns && label_column_.has_value() == note_.label.has_value()) {
             TRY(reshape(dataset, note_.shape));
         }
         return dataset;
@@ -225,9 +288,12 @@ private:
     PartNote note_;
     std::size_t columns_ = 0;
     std::optional<std::size_t> label_column_;
+    std::size_t width_ = 0;              // values of an example
+    std::vector<std::size_t> place_of_;  // of each column: its value's place in an example, or ignored
     RowLayout layout_;
     std::vector<float> features_;
     std::vector<std::uint32_t> labels_;
+    std::vector<float> targets_;  // in their place for regression
 };
 
 bool owns_name(std::string_view name) {
@@ -257,6 +323,11 @@ std::string to_text(const PartNote& note) {
     text += note.classes == 0 ? "" : fmt::format(" classes={}", note.classes);
     text += note.shape.empty() ? "" : " shape=" + shape_text(note.shape);
     return text;
+}
+
+Result<CsvColumns> csv_columns(ByteView bytes, std::string_view file, const ReadLimits& limits) {
+    const DataOptions none;
+    return CsvParser(bytes, file, none, limits).columns();
 }
 
 Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits) {

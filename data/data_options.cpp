@@ -21,7 +21,8 @@ constexpr std::size_t longest_text = 4096;  // of the options as they travel
 constexpr std::size_t longest_label = 256;  // of a column's name
 constexpr std::size_t highest_rank = 8;
 constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
-const std::array<std::string, 3> option_names{"label", "shape", "scale"};
+constexpr double largest_holdout = 0.9;
+const std::array<std::string, 5> option_names{"label", "shape", "scale", "target", "holdout"};
 
 bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -131,6 +132,21 @@ void read_label(std::string_view value, DataOptions& options, std::vector<Error>
     }
 }
 
+Result<Target> parse_target(std::string_view text) {
+    if (text != "number") {  // `class` is the default, and has no text
+        return fail(ErrorKind::invalid, "data_options", "target: expected number");
+    }
+    return Target::number;
+}
+
+Result<double> parse_holdout(std::string_view text) {
+    const auto share = parse_number(text);
+    if (!share || !(*share > 0 && *share <= largest_holdout)) {
+        return fail(ErrorKind::invalid, "holdout", "holdout: expected a share above 0, at most 0.9");
+    }
+    return *share;
+}
+
 void read_option(std::string_view name, std::string_view value, DataOptions& options, std::vector<Error>& errors) {
     if (name == "label") {
         read_label(value, options, errors);
@@ -138,12 +154,16 @@ void read_option(std::string_view name, std::string_view value, DataOptions& opt
         take(parse_shape(value), options.shape, errors);
     } else if (name == "scale") {
         take(parse_scale(value).map([](Scale scale) { return std::optional(scale); }), options.scale, errors);
+    } else if (name == "target") {
+        take(parse_target(value), options.target, errors);
+    } else if (name == "holdout") {
+        take(parse_holdout(value), options.holdout, errors);
     } else {
         const auto nearest = nearest_name(name, option_names);
-        errors.push_back(
-            {ErrorKind::invalid, "data_options",
-             fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
-                         nearest ? fmt::format("; did you mean {}?", *nearest) : "; known: label, shape, scale")});
+        errors.push_back({ErrorKind::invalid, "data_options",
+                          fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
+                                      nearest ? fmt::format("; did you mean {}?", *nearest)
+                                              : "; known: label, shape, scale, target, holdout")});
     }
 }
 
@@ -155,6 +175,9 @@ std::vector<Error> check_data_options(const DataOptions& options) {
         errors.push_back({ErrorKind::invalid, "label", fmt::format("label: at most {} bytes", longest_label)});
     }
     std::ranges::move(check_shape(options.shape), std::back_inserter(errors));
+    if (!(options.holdout >= 0 && options.holdout <= largest_holdout)) {
+        errors.push_back({ErrorKind::invalid, "holdout", "holdout: a share from 0 to 0.9"});
+    }
     if (options.scale) {
         std::ranges::move(check_scale(*options.scale), std::back_inserter(errors));
     }
@@ -171,6 +194,12 @@ std::string to_text(const DataOptions& options) {
     }
     if (options.scale) {
         words.push_back("scale=" + to_text(*options.scale));
+    }
+    if (options.target == Target::number) {
+        words.emplace_back("target=number");
+    }
+    if (options.holdout > 0) {
+        words.push_back(fmt::format("holdout={}", options.holdout));
     }
     return join(words, " ");
 }

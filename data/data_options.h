@@ -1,7 +1,8 @@
 // How the values of a file become examples: which column is the label, the shape of an example, a linear scale.
 //
 // The options come from [data] of an experiment file and travel to the clients as text inside an assignment, so they
-// have one canonical text form, and its parser takes any bytes.
+// have one canonical text form, and its parser takes any bytes. What a manifest says of its own file (`file`) never
+// leaves its machine and is no part of that text.
 #pragma once
 
 #include <cstdint>
@@ -28,18 +29,33 @@ struct Scale {
     bool operator==(const Scale&) const = default;
 };
 
+/// What a label is: a class, or a number to come close to (regression).
+enum class Target { classes, number };
+
+/// What only a node knows of a file: its manifest's words (configs/manifest.h).
+struct FileChoice {
+    std::string reader;                    // a reader's name; "": by name and content
+    std::vector<std::string> features;     // columns in this order: names, indices from 0, ranges "a..b"; empty: all
+    std::vector<std::string> class_names;  // of class 0, 1, ...; a label may be written as one; empty: numbers only
+    bool operator==(const FileChoice&) const = default;
+};
+
 struct DataOptions {
     std::string label;                // "last", a column's name or its index from 0; "": the format's own labels
     std::vector<std::int64_t> shape;  // of one example; empty: as stored
     std::optional<Scale> scale;
+    Target target = Target::classes;
+    double holdout = 0;  // share that a node keeps from training, where its manifest splits nothing; 0..0.9
+    FileChoice file{};
     bool operator==(const DataOptions&) const = default;
 };
 
 /// Everything that is wrong with the options, empty when nothing is.
 [[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
 
-/// "label=last shape=8x8x1 scale=0..16->0..1": absent where the option is; bytes of a label other than letters,
-/// digits and "_-.()" are written %XX. Options that pass the check come back from parse_data_options unchanged.
+/// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2": absent where the option is; bytes of a label
+/// other than letters, digits and "_-.()" are written %XX. Options that pass the check come back from
+/// parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 
 /// Total: any text gives options or an error.

@@ -28,11 +28,16 @@ Digest dataset_digest(const Dataset& dataset) {
                               dataset.size(), dataset.labelled() ? "yes" : "no"));
     hasher.update(std::as_bytes(std::span(dataset.features)));
     hasher.update(std::as_bytes(std::span(dataset.labels)));
+    if (dataset.regression()) {
+        hasher.update(std::string_view("targets\n"));
+        hasher.update(std::as_bytes(std::span(dataset.targets)));
+    }
     return hasher.finish();
 }
 
 Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices) {
     Dataset part{dataset.name, dataset.reader, dataset.shape, {}, {}, dataset.classes, dataset.layout};
+    part.class_names = dataset.class_names;
     const std::size_t width = dataset.example_size();
     part.features.reserve(indices.size() * width);
     part.labels.reserve(dataset.labelled() ? indices.size() : 0);
@@ -43,8 +48,29 @@ Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices) {
         if (dataset.labelled()) {
             part.labels.push_back(dataset.labels[index]);
         }
+        if (dataset.regression()) {
+            part.targets.push_back(dataset.targets[index]);
+        }
     }
     return part;
+}
+
+/// Layouts must be equal too: a header in another order would put values under the wrong name without an error.
+Status append(Dataset& whole, const Dataset& part) {
+    if (part.shape != whole.shape || part.labelled() != whole.labelled() || part.layout != whole.layout ||
+        part.regression() != whole.regression()) {
+        return fail(ErrorKind::corrupt, "parts_differ",
+                    fmt::format("{}: its columns, shape or labels are not those of the parts before it", part.name));
+    }
+    whole.features.insert(whole.features.end(), part.features.begin(), part.features.end());
+    whole.labels.insert(whole.labels.end(), part.labels.begin(), part.labels.end());
+    whole.targets.insert(whole.targets.end(), part.targets.begin(), part.targets.end());
+    whole.classes = std::max(whole.classes, part.classes);
+    return {};
+}
+
+std::string class_text(const std::vector<std::string>& names, std::size_t label) {
+    return label < names.size() ? names[label] : std::to_string(label);
 }
 
 Status reshape(Dataset& dataset, const std::vector<std::int64_t>& shape) {
@@ -53,7 +79,7 @@ Status reshape(Dataset& dataset, const std::vector<std::int64_t>& shape) {
     target.shape = shape;
     if (target.example_size() != before) {
         // The commonest mistake: the label was not named and counts as a feature.
-        const bool one_more = target.example_size() + 1 == before && !dataset.labelled();
+        const bool one_more = target.example_size() + 1 == before && !dataset.labelled() && !dataset.regression();
         return fail(ErrorKind::invalid, "shape_mismatch",
                     fmt::format("shape {} holds {} values, but an example of '{}' has {} ({}){}", shape_text(shape),
                                 target.example_size(), dataset.name, before, shape_text(dataset.shape),

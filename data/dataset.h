@@ -1,7 +1,8 @@
 // A dataset in memory: the one form in which examples reach training, whatever file they came from.
 //
-// Features are f32, contiguous, one example after another; labels are class numbers. A dataset is a plain value: a
-// reader makes it, a partitioner says which examples go where, `subset` takes them out. Nothing here reads a file.
+// Features are f32, contiguous, one example after another; labels are classes, or for regression numbers. A dataset is
+// a plain value: a reader makes it, a partitioner says which examples go where, `subset` takes them out. Nothing here
+// reads a file.
 #pragma once
 
 #include <cstddef>
@@ -37,17 +38,29 @@ struct Dataset {
     std::vector<std::uint32_t> labels;  // u32[N]; empty: the set has no labels
     std::uint32_t classes = 0;          // 0: no labels. A part keeps the count of the whole
     RowLayout layout;
+    std::vector<float> targets{};            // f32[N]; of a regression set, which has no labels; else empty
+    std::vector<std::string> class_names{};  // of class 0, 1, ...; empty: they have numbers only
 
     [[nodiscard]] std::size_t example_size() const;  // product of `shape`
     [[nodiscard]] std::size_t size() const;          // N
     [[nodiscard]] bool labelled() const { return classes > 0; }
+    [[nodiscard]] bool regression() const { return !targets.empty(); }
 };
 
 /// SHA-256 of the canonical form: `causeway-dataset 1`, shape, N, whether labelled, then features and labels as
-/// little-endian bytes. The name, the file's format and the class count are not part of it.
+/// little-endian bytes; for regression a line `targets` and these. The name, the file's format and the classes' count
+/// and names are not part of it.
 ///
 /// cost  2 GB/s on one core
 [[nodiscard]] Digest dataset_digest(const Dataset& dataset);
+
+/// The examples of both, in this order, named as the first.
+///
+/// errors  corrupt `parts_differ`: other columns, shape or kind of label
+[[nodiscard]] Status append(Dataset& whole, const Dataset& part);
+
+/// "class 2" or its name. For people.
+[[nodiscard]] std::string class_text(const std::vector<std::string>& names, std::size_t label);
 
 /// The examples with these indices, in this order. Indices are below size().
 [[nodiscard]] Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices);

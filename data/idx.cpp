@@ -128,12 +128,16 @@ Result<Dataset> parse_idx(const IdxFiles& files, const DataOptions& options, con
     TRY_ASSIGN(const auto images, parse_array(files.images, files.images_file, limits));
     TRY_ASSIGN(const auto label_array, parse_array(files.labels, files.labels_file, limits));
     Dataset dataset{std::string(files.images_file), {}, example_shape(images), {}, {}, 0, {}};
-    TRY_ASSIGN(dataset.labels, read_labels(label_array, images.examples(), files.labels_file));
+    if (options.target == Target::number) {
+        TRY_ASSIGN(dataset.targets, read_targets(label_array, images.examples(), files.labels_file));
+    } else {
+        TRY_ASSIGN(dataset.labels, read_labels(label_array, images.examples(), files.labels_file));
+    }
     dataset.features.reserve(images.examples() * images.width());
     for (std::size_t row = 0; row < images.examples(); ++row) {
         TRY(append_features(images, row, 0, images.width(), files.images_file, dataset.features));
     }
-    dataset.classes = std::ranges::max(dataset.labels) + 1;
+    dataset.classes = dataset.labels.empty() ? 0 : std::ranges::max(dataset.labels) + 1;
     dataset.layout.label_column = images.width();  // a written part has the label last
     return dataset;
 }

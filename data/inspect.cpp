@@ -6,8 +6,8 @@
 namespace causeway {
 
 DatasetSummary inspect(const Dataset& dataset) {
-    DatasetSummary summary{dataset.name,  dataset.reader,  dataset.size(),
-                           dataset.shape, dataset.classes, label_histogram(dataset)};
+    DatasetSummary summary{dataset.name,    dataset.reader,           dataset.size(),      dataset.shape,
+                           dataset.classes, label_histogram(dataset), dataset.class_names, dataset.regression()};
     double sum = 0;
     for (const float value : dataset.features) {
         sum += static_cast<double>(value);
@@ -31,6 +31,10 @@ Json to_json(const DatasetSummary& summary) {
     for (const auto count : summary.per_class) {
         per_class.push(count);
     }
+    Json class_names = Json::array();
+    for (const auto& name : summary.class_names) {
+        class_names.push(name);
+    }
     return Json::object()
         .set("name", summary.name)
         .set("reader", summary.reader)
@@ -41,7 +45,12 @@ Json to_json(const DatasetSummary& summary) {
         .set("min", summary.least)
         .set("max", summary.most)
         .set("mean", summary.mean)
-        .set("sha256", summary.digest.hex());
+        .set("sha256", summary.digest.hex())
+        .set("class_names", class_names)
+        .set("target", summary.regression    ? "number"
+                       : summary.classes > 0 ? "class"
+                                             : "none")
+        .set("held_out", summary.held_out);
 }
 
 }  // namespace causeway

@@ -18,6 +18,9 @@ struct DatasetSummary {
     std::vector<std::int64_t> shape;
     std::uint32_t classes = 0;
     std::vector<std::uint64_t> per_class;  // [classes]
+    std::vector<std::string> class_names;  // empty: none were given
+    bool regression = false;               // labels are numbers
+    std::uint64_t held_out = 0;            // examples beside these that a manifest keeps from training
     double least = 0;                      // of all features
     double most = 0;
     double mean = 0;
@@ -27,7 +30,8 @@ struct DatasetSummary {
 /// cost  one pass over the features and their digest
 [[nodiscard]] DatasetSummary inspect(const Dataset& dataset);
 
-/// {"name","reader","examples","shape":[..],"classes","per_class":[..],"min","max","mean","sha256"}
+/// {"name","reader","examples","shape":[..],"classes","per_class":[..],"min","max","mean","sha256",
+/// "class_names":[..],"target","held_out"}
 [[nodiscard]] Json to_json(const DatasetSummary& summary);
 
 }  // namespace causeway

@@ -163,11 +163,14 @@ Result<Columns> choose_columns(const StoredArray& array, std::string_view file, 
 
 // The label is cut out of the row; the features on both sides of it close up.
 Status append_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
-                  Dataset& dataset) {
+                  Target target, Dataset& dataset) {
     const auto split = columns.label.value_or(columns.width);
     TRY(append_features(array, row, 0, split, file, dataset.features));
     if (columns.label) {
         TRY(append_features(array, row, split + 1, columns.width - split - 1, file, dataset.features));
+        if (target == Target::number) {
+            return append_features(array, row, split, 1, file, dataset.targets);
+        }
         TRY_ASSIGN(const auto label, to_label(array[row * columns.width + split], Place{file, row + 1, split + 1}));
         dataset.labels.push_back(label);
     }
@@ -220,14 +223,19 @@ Result<Dataset> parse_npy(const NpyFiles& files, const DataOptions& options, con
     Dataset dataset{std::string(files.features_file), {}, example_shape(array, columns), {}, {}, 0, {}};
     dataset.features.reserve(array.examples() * dataset.example_size());
     for (std::size_t row = 0; row < array.examples(); ++row) {
-        TRY(append_row(array, row, columns, files.features_file, dataset));
+        TRY(append_row(array, row, columns, files.features_file, options.target, dataset));
     }
     if (!columns.label && !files.labels.empty()) {
         TRY_ASSIGN(const auto labels, parse_array(files.labels, files.labels_file, limits));
-        TRY_ASSIGN(dataset.labels, read_labels(labels, array.examples(), files.labels_file));
+        if (options.target == Target::number) {
+            TRY_ASSIGN(dataset.targets, read_targets(labels, array.examples(), files.labels_file));
+        } else {
+            TRY_ASSIGN(dataset.labels, read_labels(labels, array.examples(), files.labels_file));
+        }
     }
     dataset.classes = dataset.labels.empty() ? 0 : std::ranges::max(dataset.labels) + 1;
-    dataset.layout.label_column = dataset.labels.empty() ? 0 : columns.label.value_or(columns.width);
+    const bool without = dataset.labels.empty() && dataset.targets.empty();
+    dataset.layout.label_column = without ? 0 : columns.label.value_or(columns.width);
     return dataset;
 }
 

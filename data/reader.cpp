@@ -44,6 +44,22 @@ const Reader* reader_for(std::string_view file_name, ByteView bytes) {
     return nullptr;
 }
 
+const Reader* reader_named(std::string_view name) {
+    const auto found = std::ranges::find(all_readers, name, &Reader::name);
+    return found == all_readers.end() ? nullptr : *found;
+}
+
+/// Names fix how many classes there are, also those that this file lacks.
+Status name_classes(Dataset& dataset, const std::vector<std::string>& names) {
+    if (names.empty() || !dataset.labelled()) {
+        return {};
+    }
+    TRY(require_labels_below(dataset, static_cast<std::uint32_t>(names.size())));
+    dataset.classes = static_cast<std::uint32_t>(names.size());
+    dataset.class_names = names;
+    return {};
+}
+
 std::string known_formats() {
     std::vector<std::string> names;
     for (const auto* reader : all_readers) {
@@ -57,13 +73,15 @@ Result<Dataset> read_one(const fs::path& path, const DataOptions& options, const
     if (bytes.empty()) {
         return fail(ErrorKind::corrupt, "empty", fmt::format("{}: the file is empty", path.string()));
     }
-    const auto* reader = reader_for(path.filename().string(), bytes);
+    const auto* reader =
+        options.file.reader.empty() ? reader_for(path.filename().string(), bytes) : reader_named(options.file.reader);
     if (reader == nullptr) {
         return fail(ErrorKind::unsupported, "unknown_format",
                     fmt::format("{} is of no known format. Known: {}", path.string(), known_formats()));
     }
     TRY_ASSIGN(Dataset dataset, reader->read(path, bytes, options, limits));
     dataset.reader = reader->name;
+    TRY(name_classes(dataset, options.file.class_names));
     return dataset;
 }
 
@@ -116,28 +134,20 @@ std::vector<std::string> datasets_in(const std::vector<std::string>& names) {
     return found;
 }
 
-// Layouts must be equal too: a header in another order would put values under the wrong name without an error.
-Status append(Dataset& whole, Dataset part, const ReadLimits& limits) {
-    if (part.shape != whole.shape || part.labelled() != whole.labelled() || part.layout != whole.layout) {
-        return fail(ErrorKind::corrupt, "parts_differ",
-                    fmt::format("{}: its columns, shape or labels are not those of the parts before it", part.name));
-    }
+Status append_within(Dataset& whole, const Dataset& part, const ReadLimits& limits) {
     if (whole.features.size() + part.features.size() > limits.values) {
         return fail(ErrorKind::overloaded, "too_large",
                     fmt::format("{}: the parts together have more than {} values", part.name, limits.values));
     }
-    whole.features.insert(whole.features.end(), part.features.begin(), part.features.end());
-    whole.labels.insert(whole.labels.end(), part.labels.begin(), part.labels.end());
-    whole.classes = std::max(whole.classes, part.classes);
-    return {};
+    return append(whole, part);
 }
 
 Result<Dataset> read_parts(const fs::path& folder, const std::vector<std::string>& names, const DataOptions& options,
                            const ReadLimits& limits) {
     TRY_ASSIGN(Dataset whole, read_one(folder / names.front(), options, limits));
     for (std::size_t i = 1; i < names.size(); ++i) {
-        TRY_ASSIGN(Dataset part, read_one(folder / names[i], options, limits));
-        TRY(append(whole, std::move(part), limits));
+        TRY_ASSIGN(const Dataset part, read_one(folder / names[i], options, limits));
+        TRY(append_within(whole, part, limits));
     }
     return whole;
 }

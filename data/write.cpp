@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 PartNote note_of(const Dataset& raw) {
     PartNote note;
-    if (raw.labelled()) {
+    if (raw.labelled() || raw.regression()) {
         note.label = raw.layout.label_column;
         note.classes = raw.classes;
     }
@@ -62,14 +62,19 @@ void append_float(float value, std::string& text) {
 // The label goes back where it stood: before the feature of the same number, or behind the last.
 void append_row(const Dataset& raw, std::size_t row, std::string& text) {
     const std::size_t width = raw.example_size();
+    const bool labelled = raw.labelled() || raw.regression();
     for (std::size_t column = 0; column <= width; ++column) {
-        if (raw.labelled() && column == raw.layout.label_column) {
-            text += fmt::format("{}", raw.labels[row]);
+        if (labelled && column == raw.layout.label_column) {
+            if (raw.regression()) {
+                append_float(raw.targets[row], text);
+            } else {
+                text += fmt::format("{}", raw.labels[row]);
+            }
             text += column < width ? "," : "";
         }
         if (column < width) {
             append_float(raw.features[row * width + column], text);
-            const bool last = column + 1 == width && !(raw.labelled() && raw.layout.label_column >= width);
+            const bool last = column + 1 == width && !(labelled && raw.layout.label_column >= width);
             text += last ? "" : ",";
         }
     }

@@ -89,8 +89,8 @@ std::optional<double> MetricsSum::area() const {
     return wins / (static_cast<double>(counts_[0].examples) * static_cast<double>(counts_[1].examples));
 }
 
-Metrics MetricsSum::finish() const {
-    Metrics metrics{.examples = examples_, .auc = area(), .classes = counts_};
+ClassMetrics MetricsSum::finish() const {
+    ClassMetrics metrics{.examples = examples_, .auc = area(), .classes = counts_};
     std::uint64_t correct = 0;
     double seen = 0;
     for (const ClassCounts& counts : counts_) {

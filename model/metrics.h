@@ -32,7 +32,8 @@ struct ClassCounts {
     [[nodiscard]] double f1() const;         // harmonic mean of the two
 };
 
-struct Metrics {
+/// Of a whole set of examples. Not wire's Metrics, which a node tells about its training.
+struct ClassMetrics {
     std::uint64_t examples = 0;
     double loss = 0;      // mean cross-entropy, natural logarithm
     double accuracy = 0;  // share of examples whose predicted class is their label
@@ -51,7 +52,7 @@ public:
     /// shapes   scores f32[B, C], labels i64[B], each in [0, C)
     void add(std::span<const float> scores, std::span<const std::int64_t> labels);
     /// cost     with two classes one sort of the examples
-    [[nodiscard]] Metrics finish() const;
+    [[nodiscard]] ClassMetrics finish() const;
 
 private:
     /// Two classes: how much higher class 1's score is, which orders examples as its probability does.

@@ -129,6 +129,8 @@ void ClientHost::run(const node::Job& job) {
         fetch(*model);
     } else if (const auto* assignment = std::get_if<node::Train>(&job)) {
         train(*assignment);
+    } else if (const auto* evaluation = std::get_if<node::Evaluate>(&job)) {
+        evaluate(*evaluation);
     } else if (trainings_ % 2 == 0) {
         ++trainings_;  // stopped at the next instruction; every second one had just ended, and its Trained still comes
     }
@@ -140,21 +142,46 @@ void ClientHost::fetch(const node::FetchModel& job) {
         queue_.after(Duration::zero(), life_, [this, job] { event(node::ModelFetched{job.model, {}}); });
         return;
     }
-    auto& at = received_[job.model];
-    if (!at) {
-        at = std::make_shared<std::uint64_t>(0);
-    }
-    around_.network.transfer(link_, Side::coordinator, job.bytes, at, life_, [this, job](const Status& status) {
+    pull_model(job.model, job.bytes, [this, job](const Status& status) {
         node::ModelFetched fetched{job.model, {}};
-        const auto bytes = status ? around_.read_model(job.model) : Result<Bytes>(fail(status.error()));
-        if (bytes) {
-            work_.keep_model(job.model, *bytes);
-            received_.erase(job.model);
-        } else {
-            fetched.error = bytes.error();
+        if (!status) {
+            fetched.error = status.error();
         }
         event(fetched);
     });
+}
+
+/// `done` is not called in another life than this one.
+void ClientHost::pull_model(const Digest& model, std::uint64_t bytes, std::function<void(const Status&)> done) {
+    auto& at = received_[model];
+    if (!at) {
+        at = std::make_shared<std::uint64_t>(0);
+    }
+    around_.network.transfer(link_, Side::coordinator, bytes, at, life_,
+                             [this, model, done = std::move(done)](const Status& status) {
+                                 const auto file =
+                                     status ? around_.read_model(model) : Result<Bytes>(fail(status.error()));
+                                 if (file) {
+                                     work_.keep_model(model, *file);
+                                     received_.erase(model);
+                                 }
+                                 done(file ? Status() : Status(fail(file.error())));
+                             });
+}
+
+void ClientHost::evaluate(const node::Evaluate& job) {
+    const auto answer = [this, job](const Status& status) {
+        auto reply =
+            status ? work_.evaluate(job)
+                   : Reply{.id = job.request,
+                           .error = ErrorNotice{status.error().kind, status.error().code, status.error().message}};
+        event(node::Evaluated{std::move(reply)});
+    };
+    if (work_.has_model(job.assign.model)) {
+        queue_.after(Duration::zero(), life_, [answer] { answer({}); });
+    } else {
+        pull_model(job.assign.model, job.assign.model_bytes, answer);
+    }
 }
 
 /// The work is done at the instant the training ends, so a crash or stop before leaves nothing behind.

@@ -56,6 +56,8 @@ private:
     void fetch(const node::FetchModel& job);
     void train(const node::Train& job);
     void end_training(std::uint64_t run, const Assign& assign);
+    void evaluate(const node::Evaluate& job);
+    void pull_model(const Digest& model, std::uint64_t bytes, std::function<void(const Status&)> done);
 
     Surroundings around_;
     std::size_t link_;

@@ -123,6 +123,7 @@ std::string describe(const node::Job& job) {
                           [](const node::FetchModel& j) { return "fetch " + text(j.model); },
                           [](const node::Train& j) { return "train " + text(j.assign.lease); },
                           [](const node::StopTraining&) { return std::string("stop training"); },
+                          [](const node::Evaluate& j) { return "evaluate " + text(j.assign.model); },
                       },
                       job);
 }

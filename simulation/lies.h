@@ -24,6 +24,7 @@ public:
     void keep_model(const Digest& model, ByteView bytes) override { honest_.keep_model(model, bytes); }
     Duration time_to_train(const Assign& assign) override { return honest_.time_to_train(assign); }
     node::Trained train(const Assign& assign) override;
+    Reply evaluate(const node::Evaluate& job) override { return honest_.evaluate(job); }
     Result<Bytes> read_update(const Digest& update) override;
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override { honest_.forget(what); }

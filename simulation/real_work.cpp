@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "data/reader.h"
+#include "configs/dataset_file.h"
+#include "model/checkpoint.h"
 
 namespace causeway::simulation {
 namespace {
@@ -99,11 +100,7 @@ CoordinatorEvent RealCoordinatorWork::evaluate(const EvaluateModel& job) {
     if (!evaluation) {
         return failed(job.experiment, job.round, "evaluate", evaluation.error());
     }
-    return ModelEvaluated{.experiment = job.experiment,
-                          .round = job.round,
-                          .loss = evaluation->loss,
-                          .accuracy = evaluation->accuracy,
-                          .examples = evaluation->examples};
+    return evaluated(job.experiment, job.round, *evaluation);
 }
 
 Result<Bytes> RealCoordinatorWork::read_model(const Digest& model) {
@@ -126,12 +123,12 @@ node::Trained RealClientWork::train(const Assign& assign) {
     node::Trained trained{.lease = assign.lease};
     const auto work = [&]() -> Result<node::TrainingOutput> {
         TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
-        auto dataset = part_;
-        TRY(apply_options(dataset, options));
+        DatasetFile file{.train = part_, .test = {}, .digest = {}};
+        TRY(prepare_examples(file, options, assign.seed));
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
                                         .model = models_.at(assign.model),
-                                        .dataset = dataset,
+                                        .dataset = file.train,
                                         .base = bases_[assign.lease.experiment]};
         return node::train_assignment(*trainer_, input, {}, {});
     };
@@ -143,6 +140,27 @@ node::Trained RealClientWork::train(const Assign& assign) {
     trained.update = output->held;
     pending_[assign.lease.experiment] = *std::move(output);
     return trained;
+}
+
+Reply RealClientWork::evaluate(const node::Evaluate& job) {
+    const auto figures = [&]() -> Result<Figures> {
+        TRY_ASSIGN(const auto options, parse_data_options(job.assign.data_options));
+        DatasetFile file{.train = part_, .test = {}, .digest = {}};
+        TRY(prepare_examples(file, options, job.assign.seed));
+        if (!file.test) {
+            return fail(ErrorKind::not_found, "no_holdout", "nothing is held out at " + name_);
+        }
+        TRY_ASSIGN(const auto chain, Chain::from_architecture(job.assign.architecture));
+        TRY_ASSIGN(const auto state, from_safetensors(chain, models_.at(job.assign.model)));
+        return evaluate_dataset(*trainer_, chain, state, *file.test);
+    }();
+    Reply reply{.id = job.request};
+    if (figures) {
+        reply.body = to_json(*figures).dump();
+    } else {
+        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
+    }
+    return reply;
 }
 
 Result<Bytes> RealClientWork::read_update(const Digest& update) {

@@ -55,6 +55,7 @@ public:
     void keep_model(const Digest& model, ByteView bytes) override { models_[model] = to_bytes(bytes); }
     Duration time_to_train(const Assign& assign) override;
     node::Trained train(const Assign& assign) override;
+    Reply evaluate(const node::Evaluate& job) override;
     Result<Bytes> read_update(const Digest& update) override;
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override;

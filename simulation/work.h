@@ -40,6 +40,10 @@ public:
     virtual Duration time_to_train(const Assign& assign) = 0;
     /// The update and its pending state are durable when it returns.
     virtual node::Trained train(const Assign& assign) = 0;
+    /// Figures of a model that has been kept, or an error: the reply to the coordinator's request.
+    virtual Reply evaluate(const node::Evaluate& job) {
+        return {.id = job.request, .error = ErrorNotice{ErrorKind::not_found, "no_holdout", "nothing is held out"}};
+    }
     virtual Result<Bytes> read_update(const Digest& update) = 0;
     virtual void resolve(const node::ResolvePending& what) = 0;
     virtual void forget(const node::ForgetExperiment& what) = 0;

@@ -7,6 +7,7 @@
 #include "common/random.h"
 #include "configs/examples.h"
 #include "configs/fields.h"
+#include "model/loss.h"
 #include "tests/configs/texts.h"
 
 namespace causeway {
@@ -80,6 +81,9 @@ Experiment random_experiment(RandomStream& random) {
     }
     if (experiment.train.optimizer.momentum == 0) {
         experiment.train.optimizer.nesterov = false;
+    }
+    if (const auto loss = parse_loss(experiment.model.loss); loss) {  // only what the loss gives can be measured
+        experiment.evaluation.metric = loss->kind == LossKind::mean_squared_error ? "rmse" : "macro_f1";
     }
     auto& evaluation = experiment.evaluation;  // patience counts evaluations: there must be some, and often enough
     evaluation.where = evaluation.patience > 0 ? "coordinator" : evaluation.where;

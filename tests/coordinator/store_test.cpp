@@ -264,6 +264,26 @@ TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[
     CHECK(recovered(store).saved.reason.empty());
 }
 
+TEST_CASE("a store of the first format opens, and its evaluations are as they were", "[unit][store]") {
+    const TemporaryFolder folder;
+    {
+        auto database = Database::open(folder.path / "coordinator.db", {});
+        REQUIRE(database);
+        REQUIRE(database->run_script(store_migrations()[0]));
+        REQUIRE(database->run_script("PRAGMA user_version=1"));
+        REQUIRE(database->run_script(
+            "INSERT INTO experiments VALUES (1, 'old', 'text', 'running', '', 'operator');"
+            "INSERT INTO commits VALUES (1, 0, zeroblob(32), 10, '[]', '{}');"
+            "INSERT INTO evaluations VALUES (1, 0, 0.5, 0.75, 8);"));
+    }
+    auto store = open_store(folder);
+    const auto recovered = *store.load();
+    const auto& evaluation = recovered.experiments.at(0).rounds.at(0).evaluation;
+    REQUIRE(evaluation);
+    CHECK(evaluation->accuracy == 0.75);
+    CHECK(evaluation->detail.fields().empty());
+}
+
 TEST_CASE("a migration that fails leaves the old format", "[unit][store]") {
     const TemporaryFolder folder;
     {
@@ -307,6 +327,23 @@ TEST_CASE("the last commits, the best and the pinned models stay named", "[unit]
     REQUIRE(store.pin_model(model_of(1)));
     const auto named = *store.named_models(3);
     CHECK(named == std::set{model_of(9), model_of(8), model_of(7), model_of(4), model_of(2), model_of(1)});
+}
+
+TEST_CASE("the best model by any other figure stays named, and its figures come back", "[unit][store]") {
+    const TemporaryFolder folder;
+    {
+        auto store = open_store(folder);
+        commit_rounds(store, 9);
+        for (std::uint32_t round = 0; round < 10; ++round) {
+            const auto detail = Json::object().set("rmse", round == 3 ? 0.5 : 2.0);
+            REQUIRE(run(store, {SaveEvaluation{id, round, round == 9 ? 0.1 : 0.3, std::nan(""), 10, detail,
+                                               round == 3 ? -0.5 : -2.0}}));
+        }
+        CHECK(*store.named_models(1) == std::set{model_of(9), model_of(3)});
+    }
+    auto store = open_store(folder);
+    const auto recovered = *store.load();
+    CHECK(recovered.experiments.at(0).rounds.at(3).evaluation->detail["rmse"].number() == 0.5);
 }
 
 TEST_CASE("an experiment has two lines in the audit log: who asked for it, and how it ended", "[unit][store][audit]") {

@@ -39,6 +39,8 @@ TABLE = [
     (["demo", "--set", "data.dataset=nowhere"], 2, ["nowhere", "--data nowhere=PATH"]),
     (["demo", "--data", "digits"], 2, ["NAME=PATH"]),
     (["demo", "--data", "digits=/no/such/file"], 2, ["/no/such/file"]),
+    (["demo", "--data", "digist=docs/examples/patients.csv"], 2, ["did you mean --data digits="]),
+    (["simulate", "digits-fedavg", "--data", "nope=docs/examples/patients.csv"], 2, ["nope", "digits"]),
     (["simulate", "digits-fedavg", "--set", "data.shape=[3]"], 2, ["shape"]),
     (["experiment", "validate", "/no/such.toml"], 2, ["/no/such.toml"]),
     (["experiment", "validate", "digits-fedavg", "--set", "rounds"], 2, ["rounds"]),
@@ -59,7 +61,27 @@ TABLE = [
 ]
 
 
+# What people get wrong in a manifest: lines of it, words of the message.
+MANIFESTS = [
+    ('label = "outcome"', ["m.toml:1:1", "file: missing"]),
+    ('file = "patient.csv"', ["m.toml:1:8", 'did you mean "patients.csv"']),
+    ('file = "patients.csv"\nlabel = "outcom"', ["m.toml:2:9", "did you mean 'outcome'"]),
+    ('file = "patients.csv"\nlabel = "outcome"\nfeatures = ["agee"]\nclases = ["home"]',
+     ["m.toml:3:13", "did you mean 'age'", "m.toml:4:1", 'did you mean "classes"']),
+    ('file = "../patients.csv"', ["m.toml:1:8", "leads out of the manifest's folder"]),
+    ('file = "patients.csv"\nlabel = "outcome"\nfeatures = ["age"]\nclasses = ["hom", "ward", "intensive"]',
+     ["column 2", "did you mean 'hom'"]),
+    ('file = "patients.csv"\nsplit = { holdout = 0.2 }', ["m.toml:2:21", "split.holdout"]),
+]
+
+
 class BadInput(unittest.TestCase):
+    def test_every_mistake_of_a_manifest_says_where_and_what_next(self):
+        shutil.copy(os.path.join("docs", "examples", "patients.csv"), self.folder)
+        for text, words in MANIFESTS:
+            with self.subTest(manifest=text):
+                self.expect(run("data", "inspect", self.path("m.toml", text + "\n")), 2, *words)
+
     def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="causeway-bad-")
         self.addCleanup(shutil.rmtree, self.folder, True)

@@ -1,4 +1,4 @@
-// Metrics against values worked out by hand, and laws that hold for any scores.
+// ClassMetrics against values worked out by hand, and laws that hold for any scores.
 #include "model/metrics.h"
 
 #include <cmath>
@@ -11,7 +11,8 @@
 namespace causeway {
 namespace {
 
-Metrics metrics_of(std::size_t classes, const std::vector<float>& scores, const std::vector<std::int64_t>& labels) {
+ClassMetrics metrics_of(std::size_t classes, const std::vector<float>& scores,
+                        const std::vector<std::int64_t>& labels) {
     MetricsSum sum(classes);
     sum.add(scores, labels);
     return sum.finish();

@@ -1,0 +1,109 @@
+// Evaluation on the clients in the virtual world: delays do not show in the figures, a lost client is named, nothing
+// waits for it, and patience works with what clients measure.
+#include <catch2/catch.hpp>
+
+#include "points.h"
+
+namespace causeway::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t rounds = 4;
+
+std::string text(const std::string& evaluation) {
+    return points_experiment(rounds,
+                             "optimizer = { kind = \"sgd\", learning_rate = 0.2 }\nbatch = 8\nlocal_epochs = 1",
+                             "quorum = \"50%\"\nmin_clients = 3\nstraggler_deadline = \"20s\"\nrejoin = \"1s\"") +
+           "\n[evaluation]\nwhere = \"clients\"\nholdout = \"20%\"\n" + evaluation;
+}
+
+struct Run {
+    std::vector<Json> events;
+    Digest model;
+    std::string state;
+};
+
+/// Delays in milliseconds, one a client. `disturb` may crash somebody.
+Run run(const std::string& experiment, const std::vector<int>& delays,
+        const std::function<void(World&)>& disturb = {}) {
+    RealCast cast(delays.size());
+    auto options = cast.world();
+    for (std::size_t i = 0; i < delays.size(); ++i) {
+        options.clients[i].link.delay = std::chrono::milliseconds(delays[i]);
+    }
+    World world(std::move(options));
+    world.start();
+    world.run_for(5s);
+    world.submit(experiment);
+    world.request("experiment.watch", Json::object().set("experiment", 1).set("from", 1));
+    if (disturb) {
+        disturb(world);
+    }
+    REQUIRE(world.run_until([&] { return world.over(1); }, 1h));
+    world.run_for(1s);
+    CHECK(world.broken_rules().empty());
+    return {world.events(), world.last_model(1), world.state(1)};
+}
+
+const Json& last_round(const Run& run) {
+    REQUIRE(run.events.size() >= 2);
+    return run.events[run.events.size() - 2];
+}
+
+TEST_CASE("figures of clients are the same for every order of arrival") {
+    const auto first = run(text(""), {1, 5, 9});
+    CHECK(first.state == "succeeded");
+    const auto clients = last_round(first)["evaluated_by_clients"];
+    CHECK(clients["count"].integer() == 3);
+    CHECK(last_round(first)["accuracy"].number() == clients["accuracy"].number());
+    for (const std::vector<int>& delays : {std::vector{9, 5, 1}, std::vector{200, 1, 50}}) {
+        const auto other = run(text(""), delays);
+        CHECK(other.model == first.model);
+        CHECK(last_round(other)["evaluated_by_clients"].dump() == clients.dump());
+    }
+}
+
+TEST_CASE("evaluation changes neither the model nor the rounds") {
+    const auto with = run(text(""), {1, 5, 9});
+    const auto seldom = run(text("every = 4\n"), {1, 5, 9});
+    CHECK(with.model == seldom.model);
+    CHECK(seldom.events[0]["accuracy"].is_null());
+    CHECK(last_round(seldom)["accuracy"].is_number());
+}
+
+TEST_CASE("a client that is lost is left out with its name said, and the run ends") {
+    const auto lost = run(text(""), {1, 5, 9}, [](World& world) {
+        REQUIRE(world.run_until([&] { return world.rounds(1) >= 2; }, 1h));
+        world.crash_client(2, 1h);
+    });
+    CHECK(lost.state == "succeeded");
+    const auto& last = last_round(lost);
+    CHECK(last["evaluated_by_clients"]["count"].integer() == 2);
+    bool named = false;
+    for (const auto& event : lost.events) {
+        named = named || event["accuracy_note"].text().find("client-2 (gone)") != std::string::npos;
+        CHECK((event["event"].text() != "round" || event["accuracy"].is_number()));
+    }
+    CHECK(named);
+}
+
+TEST_CASE("patience ends a run by what clients measure") {
+    const auto stopped = run(text("patience = 1\nmetric = \"loss\"\n"), {1, 5, 9});
+    CHECK(stopped.state == "succeeded");
+    const auto again = run(text("patience = 1\nmetric = \"loss\"\n"), {90, 5, 1});
+    CHECK(again.model == stopped.model);
+    CHECK(again.events.size() == stopped.events.size());
+}
+
+TEST_CASE("a restart of the coordinator in the middle still evaluates the last round") {
+    const auto restarted = run(text(""), {1, 5, 9}, [](World& world) {
+        REQUIRE(world.run_until([&] { return world.rounds(1) >= rounds; }, 1h));
+        world.crash_coordinator(2s);
+    });
+    CHECK(restarted.state == "succeeded");
+    CHECK(restarted.model == run(text(""), {1, 5, 9}).model);
+}
+
+}  // namespace
+}  // namespace causeway::simulation
