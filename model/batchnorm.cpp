@@ -64,6 +64,7 @@ public:
     std::string_view kind() const override { return "batchnorm"; }
     std::string text() const override { return "batchnorm"; }
 
+    bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY(expect_one_float_tensor(kind(), input));
         if (input.front().shape.empty()) {

@@ -68,6 +68,7 @@ public:
     std::string_view kind() const override { return "conv"; }
     std::string text() const override { return fmt::format("conv {} {}", filters_, window_text(options_, {})); }
 
+    bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY_ASSIGN(const Window window, window_on(kind(), input, options_, filters_, 1));
         return Boundary{{DType::f32, {window.out_height, window.out_width, filters_}}};

@@ -52,6 +52,7 @@ public:
     std::string_view kind() const override { return "dropout"; }
     std::string text() const override { return fmt::format("dropout {}", rate_); }
 
+    bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY(expect_one_float_tensor(kind(), input));
         return input;

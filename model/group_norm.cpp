@@ -56,6 +56,7 @@ public:
         return span_ == NormSpan::place ? std::string(kind_) : fmt::format("{} {}", kind_, groups_);
     }
 
+    bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY(expect_one_float_tensor(kind_, input));
         const Shape& shape = input.front().shape;

@@ -98,6 +98,10 @@ public:
     [[nodiscard]] virtual std::vector<ParameterSpec> parameters(const Boundary&) const { return {}; }
     /// Whether the output is the input under another shape: it then shares the input's memory and is never run.
     [[nodiscard]] virtual bool is_view() const { return false; }
+    /// Whether it may run in place: its output over its input, and its input's gradient over its output's.
+    [[nodiscard]] virtual bool runs_in_place() const { return false; }
+    /// Whether its backward looks at its own output, which a next layer that runs in place would overwrite.
+    [[nodiscard]] virtual bool backward_reads_output() const { return true; }
     /// errors   unsupported: the device lacks a required kind
     /// cost     milliseconds at the first time for these shapes on this device
     [[nodiscard]] virtual Result<std::unique_ptr<LayerPlan>> prepare(PlanCache& plans, const Boundary& input,

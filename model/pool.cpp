@@ -46,6 +46,7 @@ public:
     std::string_view kind() const override { return kind_; }
     std::string text() const override { return fmt::format("{} {}", kind_, window_text(options_, defaults)); }
 
+    bool backward_reads_output() const override { return rule_ == PoolRule::largest; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY_ASSIGN(const Window window, window(input, 1));
         if (options_.pad >= std::min(options_.height, options_.width)) {

@@ -24,7 +24,7 @@ Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment s
       storage_{0},
       has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
-        storage_.push_back(storage_.back() + (chain_.layer(layer).is_view() ? 0 : 1));
+        storage_.push_back(storage_.back() + (shares_memory(chain_, layer) ? 0 : 1));
         layer_ranges_.push_back(segment_.holds(layer) ? chain_.arena_range(ArenaKind::trainable, layer, layer + 1)
                                                       : Range{});
     }
@@ -37,6 +37,13 @@ Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
+}
+
+/// Whether a layer's output lies where its input does: a view, or a layer that runs in place on what nobody reads again.
+bool Workspace::shares_memory(const Chain& chain, std::size_t layer) {
+    const bool overwrites = chain.layer(layer).runs_in_place() && layer > 0 && !chain.layer(layer - 1).is_view() &&
+                            !chain.layer(layer - 1).backward_reads_output();
+    return chain.layer(layer).is_view() || overwrites;
 }
 
 /// What a boundary's tensors take in one allocation when every row is used.

@@ -36,6 +36,7 @@ public:
     static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, const Segment& segment,
                                                    std::int64_t capacity);
 
+    [[nodiscard]] static bool shares_memory(const Chain& chain, std::size_t layer);
     [[nodiscard]] const Chain& chain() const { return chain_; }
     [[nodiscard]] const Segment& segment() const { return segment_; }
     [[nodiscard]] std::int64_t capacity() const { return capacity_; }
