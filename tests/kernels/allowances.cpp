@@ -175,8 +175,10 @@ std::vector<double> allowed_error(const Case& tested, const Buffers& operands, c
             // A sum of at most one term per window over the place.
             return rounding_errors(slopes_made_positive(tested, operands)[output], depth(tested.op));
         case CW_SILU: {
-            auto allowed = rounding_errors(expected[output], 3);  // x times the sigmoid, both good to 1e-11
-            std::ranges::for_each(allowed, [](double& error) { error += 16 * smallest_float; });
+            // x times the sigmoid, both good to 1e-11. Below x = -87 the sigmoid is denormal, and its error is
+            // multiplied by x, down to -104 where all is 0.
+            auto allowed = rounding_errors(expected[output], 3);
+            std::ranges::for_each(allowed, [](double& error) { error += 128 * smallest_float; });
             return allowed;
         }
         case CW_SILU_BACKWARD: return rounding_errors(operands[1], 4);  // the slope is below 1.1

@@ -43,7 +43,8 @@ double length_of_step(const TrainResult& result, const ModelState& start) {
 TEST_CASE("each optimizer's third step is where PyTorch's is", "[unit][optimizer]") {
     check_close(three_steps("adam learning_rate=0.1 weight_decay=0.1"), 0.80787462, -2.10018492);
     check_close(three_steps("adamw learning_rate=0.1 weight_decay=0.1"), 0.818588018, -2.09230924);
-    check_close(three_steps("nadamw learning_rate=0.1 weight_decay=0"), 0.905192256, -2.09480739);
+    // foreach=True: the other path of 1.13 multiplies one momentum too many into its second denominator.
+    check_close(three_steps("nadamw learning_rate=0.1 weight_decay=0"), 0.904304385, -2.0956955);
     check_close(three_steps("sgd learning_rate=0.1 momentum=0.9 nesterov=1 weight_decay=0.1"), 0.796275616, -2.0910244);
 }
 
