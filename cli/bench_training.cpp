@@ -1,7 +1,7 @@
 // Benchmarks of the training engine: steps of three networks beside their targets, and a CNN on images of one's own.
 //
 // The targets were set on a processor whose fused multiply-adds give 268 GFLOP/s a core (f32). On another machine the
-// bound moves with that figure, so the bench measures it too: a packed-size matrix product is within a few percent of it.
+// bound moves with that figure, so the bench measures it too: a large matrix product is within a few percent of it.
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -204,8 +204,9 @@ private:
             if (chosen == Place::Origin::command_line && place->second.origin == Place::Origin::file) {
                 forget(field);
             } else if (!broken_.contains(governing)) {
-                errors_.push_back({place->second, fmt::format("{} applies only with {} = {}", field.path, governing,
-                                                              quoted_alternatives(field.only_with.substr(equals + 1)))});
+                const auto values = quoted_alternatives(field.only_with.substr(equals + 1));
+                errors_.push_back(
+                    {place->second, fmt::format("{} applies only with {} = {}", field.path, governing, values)});
             }
         }
     }

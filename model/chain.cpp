@@ -151,7 +151,8 @@ Status Chain::add_text(std::string_view text, bool shapes_known) {
     }
     return layers_.size() <= max_layers
                ? Status{}
-               : fail(ErrorKind::invalid, "bad_layer", fmt::format("with it the model has more than {} layers", max_layers));
+               : fail(ErrorKind::invalid, "bad_layer",
+                      fmt::format("with it the model has more than {} layers", max_layers));
 }
 
 Status Chain::add_layer(std::string_view text, bool shapes_known) {

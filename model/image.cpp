@@ -1,4 +1,4 @@
-// Words to numbers, and numbers to geometry. Sizes come from files and peers: all are bounded before they are multiplied.
+// Words to numbers, and numbers to geometry. Sizes come from files and peers: each is bounded before it is multiplied.
 #include "model/image.h"
 
 #include <algorithm>

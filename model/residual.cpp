@@ -1,6 +1,6 @@
 // residual N: the basic block of a residual network, as one layer of the chain, so that a cut falls before or after it.
 //
-//   y = relu(norm(conv(relu(norm(conv(x))))) + shortcut(x)),  convolutions 3x3 without a bias, the first with the stride;
+//   y = relu(norm(conv(relu(norm(conv(x))))) + shortcut(x)), convolutions 3x3 without a bias, the first strided;
 // the shortcut is x itself, or norm(conv 1x1) where the shape changes. The norm is batchnorm, or `groupnorm G`.
 // Source: He et al. 2016, figure 2 and option B; torchvision's BasicBlock.
 #include <fmt/format.h>

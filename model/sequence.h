@@ -27,7 +27,7 @@ private:
     std::vector<Part> parts_;
 };
 
-/// A sequence prepared for a number of rows. It needs scratch_bytes() at an address that stays from forward to backward.
+/// A sequence prepared for a number of rows. It needs scratch_bytes() at one address from its forward to its backward.
 class SequencePlan {
 public:
     static Result<SequencePlan> make(PlanCache& plans, const Sequence& sequence, const Boundary& input,

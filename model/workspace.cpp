@@ -39,7 +39,7 @@ Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain
     return made;
 }
 
-/// Whether a layer's output lies where its input does: a view, or a layer that runs in place on what nobody reads again.
+/// Whether a layer's output lies where its input does: a view, or one that runs in place on what nobody reads again.
 bool Workspace::shares_memory(const Chain& chain, std::size_t layer) {
     const bool overwrites = chain.layer(layer).runs_in_place() && layer > 0 && !chain.layer(layer - 1).is_view() &&
                             !chain.layer(layer - 1).backward_reads_output();

@@ -27,7 +27,8 @@ struct CpuDevice final : cw_device {
             case CW_MAXPOOL:
             case CW_MAXPOOL_BACKWARD:
             case CW_AVGPOOL:
-            case CW_AVGPOOL_BACKWARD: return cpu::prepare_threaded(op, cpu::pooling_kernel(op.kind), threads, plan, error);
+            case CW_AVGPOOL_BACKWARD:
+                return cpu::prepare_threaded(op, cpu::pooling_kernel(op.kind), threads, plan, error);
             case CW_GROUP_NORM:
             case CW_GROUP_NORM_BACKWARD:
             case CW_BATCH_NORM:

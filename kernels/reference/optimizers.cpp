@@ -1,4 +1,4 @@
-// One step of SGD, of AdamW and of the family of Adam as PyTorch defines them (torch.optim.SGD, torch.optim.AdamW without amsgrad).
+// One step of SGD, of AdamW and of Adam's family as PyTorch defines them (torch.optim, without amsgrad).
 //
 // Arithmetic in double; what is kept between steps (theta, m, v) is rounded to float, and the step uses the rounded m.
 #include <cmath>

@@ -20,7 +20,8 @@ const std::vector<Net> nets = {
     {{"dense 8", "layernorm", "silu", "dense 3"}, {6}},
     {{"conv 6 3x3", "groupnorm 3", "gelu", "flatten", "dense 3"}, {4, 4, 2}},
     {{"conv 6 3x3 nobias", "batchnorm", "silu", "globalavgpool", "dense 3"}, {4, 4, 2}},
-    {{"conv 4 3x3", "residual 4 groupnorm 2", "residual 6 stride 2 groupnorm 3", "globalavgpool", "dense 3"}, {6, 6, 1}},
+    {{"conv 4 3x3", "residual 4 groupnorm 2", "residual 6 stride 2 groupnorm 3", "globalavgpool", "dense 3"},
+     {6, 6, 1}},
     {{"conv 4 3x3", "residual 4", "residual 6 stride 2", "globalavgpool", "dense 3"}, {6, 6, 1}},
     {{"dense 8", "dropout 0.4", "silu", "dropout 0.2", "dense 3"}, {6}},
 };
