@@ -33,6 +33,7 @@ struct Bench {
 // One file each.
 Result<std::vector<BenchRow>> bench_sums(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_training(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_images(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_rounds(const BenchOptions& options);

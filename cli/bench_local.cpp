@@ -1,16 +1,13 @@
-// Benchmarks of one process: sums, training steps, commits.
+// Benchmarks of one process: sums and commits.
 #include <fmt/format.h>
 
 #include "cli/bench.h"
 #include "cli/bench_folder.h"
 #include "common/bytes.h"
 #include "common/random.h"
-#include "configs/batches.h"
 #include "coordinator/snapshots.h"
 #include "coordinator/store.h"
 #include "kernels/exact.h"
-#include "model/initialise.h"
-#include "split/flow.h"
 
 namespace causeway::cli {
 namespace {
@@ -43,18 +40,6 @@ BenchRow sum_row(std::size_t updates, double copy_rate) {
             fmt::format("{:.2f} of a copy", rate / copy_rate)};
 }
 
-Dataset random_dataset(std::size_t examples, const Shape& shape, std::uint32_t classes) {
-    Dataset dataset;
-    dataset.name = "random";
-    dataset.shape = shape;
-    dataset.classes = classes;
-    dataset.features = random_values(examples * static_cast<std::size_t>(element_count(shape)), 0);
-    for (std::size_t i = 0; i < examples; ++i) {
-        dataset.labels.push_back(static_cast<std::uint32_t>(i % classes));
-    }
-    return dataset;
-}
-
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
@@ -62,33 +47,6 @@ Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
     std::vector<float> to(sum_elements);
     const double copy = 4e-9 * sum_elements / median_seconds(repeats, [&] { to = from; });
     return std::vector{BenchRow{"copy of the same bytes", copy, "GB/s", ""}, sum_row(1, copy), sum_row(8, copy)};
-}
-
-Result<std::vector<BenchRow>> bench_training(const BenchOptions&) {
-    const std::vector<std::string> layers = {"dense 512", "relu", "dense 512", "relu", "dense 10"};
-    const auto chain = Chain::parse(layers, {784}, "cross-entropy");
-    ASSERT(chain.has_value());
-    const auto dataset = random_dataset(128 * 40, {784}, 10);
-    std::vector<BenchRow> rows;
-    for (const std::int32_t threads : {1, 2}) {
-        TRY_ASSIGN(auto device, Device::open("auto", {.threads = threads}));
-        const auto signature = device.signature();
-        Trainer trainer(std::move(device));
-        TRY_ASSIGN(const auto program, compile_flow("local-epochs", {.chain = *chain, .cell = whole_chain(*chain)}));
-        TRY_ASSIGN(const auto optimizer, parse_optimizer("sgd learning_rate=0.01 momentum=0.9"));
-        TrainJob job{.program = program, .chain = *chain, .start = initial_model(*chain, 1), .optimizer = optimizer};
-        job.batch = 128;
-        Status trained;
-        const double time = median_seconds(5, [&] {
-            TrainingBatches batches(dataset, 128, {});
-            const auto result = trainer.train(job, batches);
-            trained = result ? Status() : Status(fail(result.error()));
-        });
-        TRY(trained);
-        rows.push_back({fmt::format("MLP 784-512-512-10, batch 128, {} thread{}", threads, threads == 1 ? "" : "s"),
-                        1e3 * time / 40, "ms a step", signature});
-    }
-    return rows;
 }
 
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {

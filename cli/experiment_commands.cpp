@@ -7,7 +7,8 @@
 #include "common/text.h"
 #include "configs/canonical.h"
 #include "configs/documents.h"
-#include "model/chain.h"
+#include "configs/workload.h"
+#include "model/footprint.h"
 
 namespace causeway::cli {
 namespace {
@@ -38,16 +39,42 @@ int run_experiment_validate(const FileOptions& options, Output output) {
     return exit_done;
 }
 
+namespace {
+
+/// A full batch is as large as a client's data, which nobody knows here: one example stands for it.
+std::int64_t footprint_batch(const Experiment& experiment) {
+    return std::max<std::int64_t>(1, experiment.train.batch);
+}
+
+Result<Footprint> experiment_footprint(const Experiment& experiment) {
+    TRY_ASSIGN(const auto chain, chain_of(experiment));
+    TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
+    return footprint_of(chain, optimizer, footprint_batch(experiment));
+}
+
+}  // namespace
+
 int run_experiment_show(const FileOptions& options, Output output) {
     const auto experiment = load_experiment(options.file, options.set);
     if (!experiment) {
         return output.error(experiment.error());
     }
-    output.line("# " + summary(*experiment) + "\n" + show_toml(*experiment));
+    const auto footprint = experiment_footprint(*experiment);
+    if (!footprint) {
+        return output.error(footprint.error());
+    }
+    const auto batch = footprint_batch(*experiment);
+    output.line("# " + summary(*experiment) + "\n# " + to_text(*footprint, batch) + "\n" + show_toml(*experiment));
     output.object(Json::object()
                       .set("event", "experiment")
                       .set("name", experiment->experiment.name)
-                      .set("toml", canonical_toml(*experiment)));
+                      .set("toml", canonical_toml(*experiment))
+                      .set("parameters", footprint->parameters)
+                      .set("batch", batch)
+                      .set("weight_bytes", footprint->weight_bytes)
+                      .set("gradient_bytes", footprint->gradient_bytes)
+                      .set("optimizer_bytes", footprint->optimizer_bytes)
+                      .set("activation_bytes", footprint->activation_bytes));
     return exit_done;
 }
 

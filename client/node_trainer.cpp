@@ -1,12 +1,46 @@
 // See node_trainer.h.
 #include "client/node_trainer.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "model/checkpoint.h"
+#include "common/text.h"
+#include "model/footprint.h"
 
 namespace causeway::node {
 namespace {
+
+/// What the kernel says that programs may still take; nothing where it does not say.
+std::optional<std::uint64_t> available_bytes() {
+    std::ifstream file("/proc/meminfo");
+    for (std::string line; std::getline(file, line);) {
+        if (line.starts_with("MemAvailable:")) {
+            return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024;
+        }
+    }
+    return std::nullopt;
+}
+
+/// Refused before anything is allocated: a machine that swaps or kills helps nobody.
+Status check_memory(const Assign& assign, std::size_t examples) {
+    TRY_ASSIGN(const auto chain, Chain::from_architecture(assign.architecture));
+    TRY_ASSIGN(const auto optimizer, parse_optimizer(assign.optimizer));
+    const auto batch = static_cast<std::int64_t>(
+        assign.batch == 0 ? examples : std::min<std::size_t>(assign.batch, examples));
+    TRY_ASSIGN(const auto needed, footprint_of(chain, optimizer, std::max<std::int64_t>(batch, 1)));
+    const auto available = available_bytes();
+    if (available && needed.total_bytes() > *available) {
+        return fail(ErrorKind::overloaded, "does_not_fit",
+                    fmt::format("{}; this machine has {} left: use a smaller batch or model", to_text(needed, batch),
+                                format_bytes(*available)));
+    }
+    return {};
+}
 
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
 
@@ -42,6 +76,7 @@ void NodeTrainer::train(Assign assign, Bytes model, StateSections base, Progress
 Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                               const Progress& progress, std::uint64_t generation) {
     TRY_ASSIGN(const auto* file, dataset_for(assign));
+    TRY(check_memory(assign, file->train.size()));
     const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = file->train, .base = base};
     auto told_at = real_now();
     TrainingHooks hooks;

@@ -73,6 +73,7 @@ Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const st
     job.batch = input.assign.batch;
     job.local_epochs = input.assign.local_epochs;
     job.clock = clock;
+    job.draws = {.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
     const auto kept = input.base.find(std::string(optimizer_section));
     if (input.assign.optimizer_state == "keep" && kept != input.base.end()) {
         TRY_ASSIGN(job.optimizer_state, decode_optimizer(kept->second, work));

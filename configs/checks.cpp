@@ -19,6 +19,7 @@
 #include "data/partition.h"
 #include "model/chain.h"
 #include "model/optimizer.h"
+#include "model/presets.h"
 #include "split/flow.h"
 
 namespace causeway {
@@ -70,6 +71,10 @@ void check_layers(const Experiment& experiment, Found& found) {
 /// When shapes cannot be followed: each layer's own words still say whether they are right.
 void check_layer_texts(const Experiment& experiment, Found& found) {
     for (std::size_t i = 0; i < experiment.model.layers.size(); ++i) {
+        const auto preset = expand_preset(experiment.model.layers[i]);
+        if (preset && *preset) {
+            continue;
+        }
         if (const auto layer = parse_layer(experiment.model.layers[i]); !layer) {
             found.push_back({"model.layers", i, layer.error().message});
         }
@@ -78,7 +83,7 @@ void check_layer_texts(const Experiment& experiment, Found& found) {
 
 /// Bounds are the fields' own; what is left is what the optimizer alone knows.
 void check_optimizer(const Experiment& experiment, Found& found) {
-    const auto spec = parse_optimizer(experiment.train.optimizer.text());
+    const auto spec = optimizer_of(experiment);
     if (!spec) {
         found.push_back({"train.optimizer", {}, spec.error().message});
     }
@@ -187,7 +192,7 @@ const std::vector<JointCheck>& joint_checks() {
         {{"data.shape", "model.layers", "model.loss"}, check_layers},
         {{"train.optimizer.kind", "train.optimizer.learning_rate", "train.optimizer.momentum",
           "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon",
-          "train.optimizer.weight_decay"},
+          "train.optimizer.weight_decay", "train.schedule.kind"},
          check_optimizer},
         {{"data.label", "data.shape", "data.scale", "data.partition.kind", "data.partition.alpha",
           "data.partition.labels", "data.partition.power"},

@@ -53,17 +53,27 @@ struct PartitionOptions {
 
 /// PyTorch's definitions; model/optimizer.h reads text().
 struct OptimizerOptions {
-    std::string kind = "sgd";  // sgd | adamw
+    std::string kind = "sgd";  // sgd | adam | adamw | nadamw
     double learning_rate = 0.05;
     double momentum = 0;         // sgd
     bool nesterov = false;       // sgd
-    double beta1 = 0.9;          // adamw, the rest too
+    double beta1 = 0.9;          // adam and its relatives, the rest too
     double beta2 = 0.999;
     double epsilon = 1e-8;
-    double weight_decay = 0;  // both
+    double weight_decay = 0;  // all
     bool operator==(const OptimizerOptions&) const = default;
     /// "sgd learning_rate=0.05 momentum=0.9 ...": the keys of the kind, as model/optimizer.h reads them.
     [[nodiscard]] std::string text() const;
+};
+
+/// How the learning rate changes over the rounds; model/schedule.h.
+struct ScheduleOptions {
+    std::string kind = "constant";  // constant | cosine | step | two-phase
+    double warmup = 0;              // rounds
+    double every = 1;               // step: rounds
+    double at = 0;                  // two-phase: round
+    double factor = 0.1;            // cosine: at the end; step, two-phase: at each cut
+    bool operator==(const ScheduleOptions&) const = default;
 };
 
 struct Experiment {
@@ -96,6 +106,8 @@ struct Experiment {
         std::uint32_t batch = 32;  // examples; 0: full
         std::uint32_t local_epochs = 1;
         std::string optimizer_state = "reset";  // reset | keep
+        double clip_norm = 0;                   // of the whole gradient; 0: no bound
+        ScheduleOptions schedule;
         bool operator==(const Train&) const = default;
     } train;
 

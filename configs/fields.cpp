@@ -8,9 +8,11 @@
 
 #include <algorithm>
 
+#include "common/text.h"
 #include "configs/checks.h"
 #include "configs/figures.h"
 #include "configs/presets.h"
+#include "model/schedule.h"
 
 // The member of an Experiment as a function, because pointers to nested members do not compose.
 #define MEMBER(member) (+[](Experiment& e) -> auto& { return e.member; })
@@ -94,21 +96,24 @@ std::vector<Field> train_fields() {
         {.path = "train.optimizer.kind", .access = MEMBER(train.optimizer.kind), .choices = known_optimizers(),
          .doc = "The clients' optimizer, by PyTorch's definition.", .example = R"("sgd")"},
         {.path = "train.optimizer.learning_rate", .access = MEMBER(train.optimizer.learning_rate), .least = 1e-9,
-         .most = 10, .doc = "The step size; when left out, 0.05 for sgd and 0.001 for adamw.", .example = "0.1"},
+         .most = 10, .doc = "The step size; when left out, 0.05 for sgd and 0.001 for the others.", .example = "0.1"},
         {.path = "train.optimizer.momentum", .access = MEMBER(train.optimizer.momentum), .most = 0.999999,
          .only_with = "train.optimizer.kind=sgd", .doc = "How much of the last step is carried on; 0 is plain SGD.",
          .example = "0.9"},
         {.path = "train.optimizer.nesterov", .access = MEMBER(train.optimizer.nesterov),
          .only_with = "train.optimizer.kind=sgd", .doc = "Look ahead along the momentum.", .example = "true"},
         {.path = "train.optimizer.beta1", .access = MEMBER(train.optimizer.beta1), .most = 0.999999,
-         .only_with = "train.optimizer.kind=adamw", .doc = "Decay of the mean of gradients.", .example = "0.9"},
+         .only_with = "train.optimizer.kind=adam|adamw|nadamw", .doc = "Decay of the mean of gradients.",
+         .example = "0.9"},
         {.path = "train.optimizer.beta2", .access = MEMBER(train.optimizer.beta2), .most = 0.999999,
-         .only_with = "train.optimizer.kind=adamw", .doc = "Decay of the mean of squared gradients.",
+         .only_with = "train.optimizer.kind=adam|adamw|nadamw", .doc = "Decay of the mean of squared gradients.",
          .example = "0.999"},
         {.path = "train.optimizer.epsilon", .access = MEMBER(train.optimizer.epsilon), .least = 1e-12, .most = 1,
-         .only_with = "train.optimizer.kind=adamw", .doc = "Added to the root before dividing.", .example = "1e-8"},
+         .only_with = "train.optimizer.kind=adam|adamw|nadamw", .doc = "Added to the root before dividing.",
+         .example = "1e-8"},
         {.path = "train.optimizer.weight_decay", .access = MEMBER(train.optimizer.weight_decay), .most = 1,
-         .doc = "Pull of the parameters towards 0: added to the gradient (sgd), or apart from it (adamw).",
+         .doc = "Pull of the parameters towards 0: added to the gradient (sgd, adam), or apart from it (adamw, "
+                "nadamw).",
          .example = "0.0001"},
         {.path = "train.batch", .access = MEMBER(train.batch), .least = 1, .most = max_count, .word = "full",
          .unit = "examples", .doc = "Examples per optimizer step; a short last batch is kept.", .example = "32"},
@@ -118,6 +123,24 @@ std::vector<Field> train_fields() {
          .choices = {"reset", "keep"}, .check = check_optimizer_state,
          .doc = "What becomes of a client's optimizer state (momentum and the like) when models are synchronised.",
          .example = R"("reset")"},
+        {.path = "train.clip_norm", .access = MEMBER(train.clip_norm), .most = 1e6,
+         .doc = "Gradients whose norm over all layers is larger are scaled down to it; 0: never.", .example = "1"},
+        {.path = "train.schedule.kind", .access = MEMBER(train.schedule.kind), .choices = schedule_names(),
+         .doc = "How the learning rate changes over the rounds (and inside a round with its steps): `cosine` falls to "
+                "`factor` of it at the last round, `step` is multiplied by `factor` every so many rounds, `two-phase` "
+                "once, at a round.",
+         .example = R"("cosine")"},
+        {.path = "train.schedule.warmup", .access = MEMBER(train.schedule.warmup), .most = max_count, .unit = "rounds",
+         .doc = "Rounds in which the learning rate rises from 0, whatever the schedule.", .example = "2"},
+        {.path = "train.schedule.every", .access = MEMBER(train.schedule.every), .least = 0.01, .most = max_count,
+         .only_with = "train.schedule.kind=step", .unit = "rounds", .doc = "Rounds from one cut to the next.",
+         .example = "10"},
+        {.path = "train.schedule.at", .access = MEMBER(train.schedule.at), .most = max_count,
+         .only_with = "train.schedule.kind=two-phase", .unit = "rounds", .doc = "The rounds before the cut.",
+         .example = "15"},
+        {.path = "train.schedule.factor", .access = MEMBER(train.schedule.factor), .most = 1,
+         .only_with = "train.schedule.kind=cosine|step|two-phase",
+         .doc = "What a cut leaves of the learning rate; with `cosine` what is left at the end.", .example = "0.1"},
     };
 }
 
@@ -204,7 +227,7 @@ std::vector<Field> make_fields() {
     return fields;
 }
 
-/// The row that `only_with` names, and the value it must have.
+/// The row that `only_with` names, and the values it may have, with `|` between them.
 const Field& field_that_governs(const Field& field, std::string_view& value) {
     const auto equals = field.only_with.find('=');
     value = std::string_view(field.only_with).substr(equals + 1);
@@ -258,7 +281,9 @@ bool applies(const Field& field, const Experiment& experiment) {
     const auto& governing = field_that_governs(field, wanted);
     const auto* text = std::get_if<std::string& (*)(Experiment&)>(&governing.access);
     ASSERT(text != nullptr);
-    return (*text)(const_cast<Experiment&>(experiment)) == wanted;  // the accessor only forms a reference
+    const auto& value = (*text)(const_cast<Experiment&>(experiment));  // the accessor only forms a reference
+    const auto allowed = split_text(wanted, '|');
+    return std::ranges::find(allowed, value) != allowed.end();
 }
 
 }  // namespace causeway

@@ -39,7 +39,7 @@ struct Field {
     std::vector<std::string> choices;  // of a text; empty: free
     TextCheck check = nullptr;         // of a text; decides before `choices`, which then only document
     std::string word;                  // a text that stands for the count 0: "full"
-    std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value
+    std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value, or "=a|b"
     std::string unit;                  // "examples", for people
     std::string doc;                   // one sentence
     std::string example;               // a TOML value

@@ -24,7 +24,16 @@ namespace {
 
 using Kind = TomlNode::Kind;
 
-constexpr double adamw_learning_rate = 0.001;  // PyTorch's; that of sgd would make AdamW diverge
+constexpr double adam_learning_rate = 0.001;  // PyTorch's; that of sgd would make Adam diverge
+
+/// "a|b" as `"a" or "b"`.
+std::string quoted_alternatives(std::string_view values) {
+    std::vector<std::string> words;
+    for (const auto& word : split_text(values, '|')) {
+        words.push_back(toml_quoted(word));
+    }
+    return join(words, " or ");
+}
 
 /// Names directly under a table: {"experiment", "data", ...} for "", {"kind", "alpha", ...} for "data.partition".
 std::vector<std::string> names_under(const std::string& table) {
@@ -195,8 +204,9 @@ private:
             if (chosen == Place::Origin::command_line && place->second.origin == Place::Origin::file) {
                 forget(field);
             } else if (!broken_.contains(governing)) {
-                errors_.push_back({place->second, fmt::format("{} applies only with {} = {}", field.path, governing,
-                                                              toml_quoted(field.only_with.substr(equals + 1)))});
+                const auto values = quoted_alternatives(field.only_with.substr(equals + 1));
+                errors_.push_back(
+                    {place->second, fmt::format("{} applies only with {} = {}", field.path, governing, values)});
             }
         }
     }
@@ -234,8 +244,8 @@ private:
     /// Two defaults follow another value; every key gets a place.
     void complete() {
         if (!experiment_.places.contains("train.optimizer.learning_rate") &&
-            experiment_.train.optimizer.kind == "adamw") {
-            experiment_.train.optimizer.learning_rate = adamw_learning_rate;
+            experiment_.train.optimizer.kind != "sgd") {
+            experiment_.train.optimizer.learning_rate = adam_learning_rate;
         }
         if (!experiment_.places.contains("evaluation.metric") &&
             experiment_.model.loss.starts_with("mean-squared-error")) {

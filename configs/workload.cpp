@@ -1,7 +1,6 @@
 // From fields to the texts of an assignment; every text is made by the folder that will read it.
 #include "configs/workload.h"
 
-#include "model/optimizer.h"
 #include "split/flow.h"
 
 namespace causeway {
@@ -54,9 +53,25 @@ Result<Chain> chain_of(const Experiment& experiment) {
     return std::move(*chain);
 }
 
+Result<OptimizerSpec> optimizer_of(const Experiment& experiment) {
+    TRY_ASSIGN(auto spec, parse_optimizer(experiment.train.optimizer.text()));
+    const auto& options = experiment.train.schedule;
+    TRY_ASSIGN(const auto kind, parse_schedule_kind(options.kind));
+    Schedule& schedule = spec.rule.schedule;
+    schedule.warmup = options.warmup;
+    // Only the numbers that a kind uses travel: the text of a plain optimizer stays what it was.
+    schedule.kind = kind;
+    schedule.rounds = kind == ScheduleKind::cosine ? experiment.experiment.rounds : schedule.rounds;
+    schedule.every = kind == ScheduleKind::step ? options.every : schedule.every;
+    schedule.at = kind == ScheduleKind::two_phase ? options.at : schedule.at;
+    schedule.factor = kind == ScheduleKind::constant ? schedule.factor : options.factor;
+    spec.rule.clip_norm = experiment.train.clip_norm;
+    return spec;
+}
+
 Result<WorkTexts> work_texts(const Experiment& experiment) {
     TRY_ASSIGN(const auto chain, chain_of(experiment));
-    TRY_ASSIGN(const auto optimizer, parse_optimizer(experiment.train.optimizer.text()));
+    TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
     const FlowInput input{.chain = chain, .cell = whole_chain(chain), .stages = experiment.mesh.stages};
     TRY_ASSIGN(const auto program, compile_flow(experiment.flow.kind, input));
     WorkTexts texts;

@@ -10,6 +10,7 @@
 #include "data/data_options.h"
 #include "data/partition.h"
 #include "model/chain.h"
+#include "model/optimizer.h"
 #include "model/program.h"
 
 namespace causeway {
@@ -19,6 +20,11 @@ namespace causeway {
 [[nodiscard]] PartitionSpec partition_of(const Experiment& experiment);
 /// errors  invalid `bad_configuration`: only for an experiment that did not come from read_experiment
 [[nodiscard]] Result<Chain> chain_of(const Experiment& experiment);
+
+/// The clients' optimizer with the run's schedule and clipping.
+///
+/// errors  invalid `bad_optimizer`
+[[nodiscard]] Result<OptimizerSpec> optimizer_of(const Experiment& experiment);
 
 /// One cell's work for a round, in texts.
 struct WorkTexts {

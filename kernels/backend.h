@@ -89,6 +89,12 @@ typedef enum cw_kind {
      * 0 x[N] in (the forward pass's input, not its output), 1 dy[N] in, 2 dx[N] out (in place with dy). Streaming. */
     CW_GELU_BACKWARD = 13,
 
+    /* y = x * sigmoid(x).  0 x[N] in, 1 y[N] out (in place allowed). Streaming. */
+    CW_SILU = 14,
+    /* dx = dy * s * (1 + x * (1 - s)), s = sigmoid(x).  0 x[N] in, 1 dy[N] in, 2 dx[N] out (in place with dy).
+     * Streaming. */
+    CW_SILU_BACKWARD = 15,
+
     /* Softmax and cross-entropy over the last dimension, with d = scalars[0] (B for a mean over this batch; the whole
      * batch's size for a microbatch; must be > 0):
      *   loss = sum_b(-log softmax(x_b)[label_b]) / d      dx = (softmax(x) - onehot(label)) / d
@@ -126,6 +132,12 @@ typedef enum cw_kind {
      * scalars: 0 rate, 1 beta1, 2 beta2, 3 epsilon, 4 decay, 5 step (from 1). Streaming. */
     CW_ADAMW = 31,
 
+    /* The step behind Adam and its relatives:  g += l2 * theta;  m = beta1 * m + (1 - beta1) * g;
+     *   v = beta2 * v + (1 - beta2) * g^2;  theta = keep * theta - (own * g + moment * m) / (sqrt(v) * c + epsilon).
+     * 0 theta[N] inout, 1 g[N] in, 2 m[N] inout, 3 v[N] inout.
+     * scalars: 0 keep, 1 l2, 2 beta1, 3 beta2, 4 own, 5 moment, 6 c, 7 epsilon. Streaming. */
+    CW_ADAM = 32,
+
     /* y = a * x + y.  0 x[N] in, 1 y[N] inout; scalars: 0 a (rounded to f32 first). Streaming. */
     CW_AXPY = 40,
     /* x = a * x.  0 x[N] inout; scalars: 0 a (rounded to f32 first). Streaming. */
@@ -137,6 +149,12 @@ typedef enum cw_kind {
     CW_FILL = 43,
     /* y = x.  0 x[N] in, 1 y[N] out. Streaming. */
     CW_COPY = 44,
+
+    /* Dropout by counting: with e = first + i, u = word e mod 4 of the Philox4x32-10 block of counter (e / 4, 0) under
+     * the key:  y[i] = u >= rate * 2^32 ? x[i] / (1 - rate) : 0. The backward pass is the same run on dy.
+     * 0 x[N] in, 1 y[N] out (in place allowed); scalars: 0 rate in [0, 1), 1 the key's low and 2 its high 32 bits,
+     * 3 first (below 2^53). Streaming. */
+    CW_DROPOUT = 45,
 
     /* Adds weight_k * x_k, k = 0..K-1, K = 1..CW_MAX_EXACT_TERMS, to a sum of two limbs per element (kernels/exact.h):
      * high in units of 2^-10, low of 2^-62. Same bits for every order and grouping.
@@ -150,6 +168,53 @@ typedef enum cw_kind {
     /* mean = f32(f64(high * 2^-10 + low * 2^-62) / weight): the sum is rounded once to double, the quotient once to
      * double and once to float.  0 high i64[N] in, 1 low i64[N] in, 2 mean[N] out; scalars: 0 weight > 0. Streaming. */
     CW_EXACT_MEAN = 52,
+
+    /* Windows over images, channels last. Shape letters: B batch, H W height and width in, R S out, C channels in, O
+     * channels out, P Q height and width of the window, I channels in per group.
+     * integers: 0 write (cw_write, backward weights only), 1 stride, 2 padding above, 3 below, 4 left, 5 right,
+     * 6 groups (convolutions: C = groups * I, groups divides O), 7 and 8 height and width of the window (pools only).
+     *   R = (H + above + below - P) / stride + 1, S likewise; every dimension but B is at least 1. */
+
+    /* Cross-correlation plus bias, as torch.nn.Conv2d:
+     *   y[b,r,s,o] = b[o] + sum over p, q, i of w[o,p,q,i] * x[b, r*stride - above + p, s*stride - left + q, g*I + i],
+     * g the group of o; outside the image x is 0.
+     * 0 x[B,H,W,C] in, 1 w[O,P,Q,I] in, 2 b[O] in, 3 y[B,R,S,O] out. Without a bias: three operands, x, w, y. */
+    CW_CONVOLUTION = 60,
+    /* 0 dy[B,R,S,O] in, 1 w[O,P,Q,I] in, 2 dx[B,H,W,C] out. */
+    CW_CONVOLUTION_BACKWARD_DATA = 61,
+    /* 0 dy[B,R,S,O] in, 1 x[B,H,W,C] in, 2 dw[O,P,Q,I] out, 3 db[O] out (three operands: no bias). */
+    CW_CONVOLUTION_BACKWARD_WEIGHTS = 62,
+    /* The largest of each window; a NaN in it wins. Padding must be smaller than the window.
+     * 0 x[B,H,W,C] in, 1 y[B,R,S,C] out. */
+    CW_MAXPOOL = 63,
+    /* Each dy goes to the first place, row by row, of its window that holds the largest value.
+     * 0 x[B,H,W,C] in, 1 y[B,R,S,C] in, 2 dy[B,R,S,C] in, 3 dx[B,H,W,C] out. */
+    CW_MAXPOOL_BACKWARD = 64,
+    /* The mean of each window, padding counted as zeros.  0 x[B,H,W,C] in, 1 y[B,R,S,C] out. */
+    CW_AVGPOOL = 65,
+    /* 0 dy[B,R,S,C] in, 1 dx[B,H,W,C] out. */
+    CW_AVGPOOL_BACKWARD = 66,
+
+    /* Norms. reals[0] is epsilon > 0; statistics are sums in double, rounded once to f32. Where slopes meet infinities
+     * the result is not finite, and no more is promised.
+     * Group norm over S places and C / G channels of each example (layer norm: S = 1, G = 1):
+     *   y = (x - mean) * rstd * gamma + beta,  rstd = 1 / sqrt(variance + epsilon), the variance divided by the count.
+     * 0 x[B,S,C] in, 1 gamma[C] in, 2 beta[C] in, 3 y[B,S,C] out, 4 mean[B,G] out, 5 rstd[B,G] out. */
+    CW_GROUP_NORM = 70,
+    /* 0 x[B,S,C] in, 1 gamma[C] in, 2 mean[B,G] in, 3 rstd[B,G] in, 4 dy[B,S,C] in, 5 dx[B,S,C] out (in place with dy
+     * allowed), 6 dgamma[C] out, 7 dbeta[C] out.  integers[0] cw_write, for dgamma and dbeta. */
+    CW_GROUP_NORM_BACKWARD = 71,
+    /* Batch norm over N rows: as above for each channel, and
+     *   running = running * (1 - momentum) + observed * momentum, for the mean and the variance divided by N - 1.
+     * 0 x[N,C] in, 1 gamma[C] in, 2 beta[C] in, 3 running mean[C] inout, 4 running variance[C] inout, 5 y[N,C] out,
+     * 6 mean[C] out, 7 rstd[C] out; scalars: 0 momentum. */
+    CW_BATCH_NORM = 72,
+    /* y = (x - mean) / sqrt(variance + epsilon) * gamma + beta.
+     * 0 x[N,C] in, 1 gamma[C] in, 2 beta[C] in, 3 mean[C] in, 4 variance[C] in, 5 y[N,C] out. */
+    CW_BATCH_NORM_INFERENCE = 73,
+    /* 0 x[N,C] in, 1 gamma[C] in, 2 mean[C] in, 3 rstd[C] in, 4 dy[N,C] in, 5 dx[N,C] out (in place with dy
+     * allowed), 6 dgamma[C] out, 7 dbeta[C] out.  integers[0] cw_write, for dgamma and dbeta. */
+    CW_BATCH_NORM_BACKWARD = 74,
 
     /* ---- fused: from here on. A backend may decline one; it is then composed from required kinds ---- */
     CW_FIRST_FUSED = 1000

@@ -11,6 +11,8 @@
 #include <array>
 #include <cstring>
 
+#include "kernels/window.h"
+
 namespace causeway {
 namespace {
 
@@ -26,6 +28,8 @@ constexpr Kind all_kinds[] = {
     {CW_RELU_BACKWARD, "relu_backward", "f32[N] f32[N] f32[N]", 0, 0, anywhere},
     {CW_GELU, "gelu", "f32[N] f32[N]", 0, 0, anywhere},
     {CW_GELU_BACKWARD, "gelu_backward", "f32[N] f32[N] f32[N]", 0, 0, anywhere},
+    {CW_SILU, "silu", "f32[N] f32[N]", 0, 0, anywhere},
+    {CW_SILU_BACKWARD, "silu_backward", "f32[N] f32[N] f32[N]", 0, 0, anywhere},
     {CW_SOFTMAX_CROSS_ENTROPY, "softmax_cross_entropy",
      "f32[BV] label[B] f64[1] i64[1] f32[BV] | f32[BV] label[B] f64[1] i64[1]", 1, 0, trainer},
     {CW_WEIGHTED_CROSS_ENTROPY, "weighted_cross_entropy",
@@ -36,14 +40,35 @@ constexpr Kind all_kinds[] = {
      "f32[BV] f32[BV] f64[1] i64[1] f32[BV] | f32[BV] f32[BV] f64[1] i64[1]", 1, 0, trainer},
     {CW_SGD, "sgd", "f32[N] f32[N] f32[N] | f32[N] f32[N]", 5, 1, anywhere},
     {CW_ADAMW, "adamw", "f32[N] f32[N] f32[N] f32[N]", 6, 0, anywhere},
+    {CW_ADAM, "adam", "f32[N] f32[N] f32[N] f32[N]", 8, 0, anywhere},
     {CW_AXPY, "axpy", "f32[N] f32[N]", 1, 0, anywhere},
     {CW_SCALE, "scale", "f32[N]", 1, 0, anywhere},
     {CW_SUM_OF_SQUARES, "sum_of_squares", "f32[N] f64[1]", 0, 0, anywhere},
     {CW_FILL, "fill", "f32[N]", 1, 0, anywhere},
     {CW_COPY, "copy", "f32[N] f32[N]", 0, 0, anywhere},
+    {CW_DROPOUT, "dropout", "f32[N] f32[N]", 4, 0, anywhere},
     {CW_EXACT_ADD, "exact_add", "i64[N] i64[N] f32[N]+", -1, 0, anywhere},
     {CW_EXACT_CARRY, "exact_carry", "i64[N] i64[N]", 0, 0, anywhere},
     {CW_EXACT_MEAN, "exact_mean", "i64[N] i64[N] f32[N]", 1, 0, anywhere},
+    {CW_CONVOLUTION, "convolution", "f32[BHWC] f32[OPQI] f32[O] f32[BRSO] | f32[BHWC] f32[OPQI] f32[BRSO]", 0, 0,
+     trainer, Extra::window},
+    {CW_CONVOLUTION_BACKWARD_DATA, "convolution_backward_data", "f32[BRSO] f32[OPQI] f32[BHWC]", 0, 0, trainer,
+     Extra::window},
+    {CW_CONVOLUTION_BACKWARD_WEIGHTS, "convolution_backward_weights",
+     "f32[BRSO] f32[BHWC] f32[OPQI] f32[O] | f32[BRSO] f32[BHWC] f32[OPQI]", 0, 1, trainer, Extra::window},
+    {CW_MAXPOOL, "maxpool", "f32[BHWC] f32[BRSC]", 0, 0, trainer, Extra::window},
+    {CW_MAXPOOL_BACKWARD, "maxpool_backward", "f32[BHWC] f32[BRSC] f32[BRSC] f32[BHWC]", 0, 0, trainer, Extra::window},
+    {CW_AVGPOOL, "avgpool", "f32[BHWC] f32[BRSC]", 0, 0, trainer, Extra::window},
+    {CW_AVGPOOL_BACKWARD, "avgpool_backward", "f32[BRSC] f32[BHWC]", 0, 0, trainer, Extra::window},
+    {CW_GROUP_NORM, "group_norm", "f32[BSC] f32[C] f32[C] f32[BSC] f32[BG] f32[BG]", 0, 0, trainer, Extra::epsilon},
+    {CW_GROUP_NORM_BACKWARD, "group_norm_backward",
+     "f32[BSC] f32[C] f32[BG] f32[BG] f32[BSC] f32[BSC] f32[C] f32[C]", 0, 1, trainer, Extra::epsilon},
+    {CW_BATCH_NORM, "batch_norm", "f32[NC] f32[C] f32[C] f32[C] f32[C] f32[NC] f32[C] f32[C]", 1, 0, trainer,
+     Extra::epsilon},
+    {CW_BATCH_NORM_INFERENCE, "batch_norm_inference", "f32[NC] f32[C] f32[C] f32[C] f32[C] f32[NC]", 0, 0, trainer,
+     Extra::epsilon},
+    {CW_BATCH_NORM_BACKWARD, "batch_norm_backward", "f32[NC] f32[C] f32[C] f32[C] f32[NC] f32[NC] f32[C] f32[C]", 0, 1,
+     trainer, Extra::epsilon},
 };
 
 constexpr std::int64_t largest_tensor = std::int64_t{1} << 40;  // elements: 4 TiB of f32, and products stay in int64
@@ -133,13 +158,23 @@ cw_status check_view(const Kind& kind, const cw_view& view, cw_error* error) {
 
 cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
     const auto is_zero = [](auto x) { return x == 0; };
+    const int integers = kind.extra == Extra::window ? window_integers : 1;
+    const int reals = kind.extra == Extra::epsilon ? 1 : 0;
     const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
-    const bool rest_fits = std::all_of(op.integers + 1, op.integers + CW_MAX_INTEGERS, is_zero) &&
-                           std::all_of(op.reals, op.reals + CW_MAX_REALS, is_zero);
+    const bool rest_fits = std::all_of(op.integers + integers, op.integers + CW_MAX_INTEGERS, is_zero) &&
+                           std::all_of(op.reals + reals, op.reals + CW_MAX_REALS, is_zero);
     if (!first_fits || !rest_fits) {
         return fail_with(error, CW_INVALID, fmt::format("{}: an attribute that this kind does not have", kind.name));
     }
-    return CW_OK;
+    if (kind.extra == Extra::epsilon && !(op.reals[0] > 0)) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: epsilon must be above 0", kind.name));
+    }
+    const bool group_norm = op.kind == CW_GROUP_NORM || op.kind == CW_GROUP_NORM_BACKWARD;
+    const auto groups = group_norm ? op.operands[op.kind == CW_GROUP_NORM ? 4 : 2].dims[1] : 1;
+    if (group_norm && (groups < 1 || op.operands[0].dims[2] % groups != 0)) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: the groups must divide the channels", kind.name));
+    }
+    return kind.extra == Extra::window ? check_window(op, kind.name, error) : CW_OK;
 }
 
 }  // namespace

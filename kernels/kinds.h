@@ -12,14 +12,17 @@
 namespace causeway {
 
 enum class Where { trainer_thread, any_thread };
+/// Attributes besides integers[0]: none, those of a window over images (kernels/window.h), or reals[0], an epsilon.
+enum class Extra { none, window, epsilon };
 
 struct Kind {
     cw_kind kind;
     std::string_view name;      // "matmul_backward_weights"
     std::string_view operands;  // the accepted operand lists, see kinds.cpp
     std::int32_t scalars;       // needed at each run; -1: one per operand after the second
-    std::int64_t largest_attribute;  // integers[0] is in [0, this]; all other attributes are 0
+    std::int64_t largest_attribute;  // integers[0] is in [0, this]; all others are 0, but for `extra`
     Where where;                // any_thread: a streaming kind
+    Extra extra = Extra::none;
 };
 
 /// All known kinds, in the order of backend.h.

@@ -1,6 +1,7 @@
 // The builders: each lists its operands in the order that kernels/backend.h gives for the kind.
 #include "kernels/ops.h"
 
+#include <algorithm>
 #include <initializer_list>
 
 #include "common/assert.h"
@@ -94,6 +95,11 @@ cw_op binary_cross_entropy(std::int64_t batch, std::int64_t outputs, Gradient gr
     const auto x = f32({batch, outputs});
     return with_gradient(make(CW_BINARY_CROSS_ENTROPY, {x, x, shape_of(CW_F64, {1}), shape_of(CW_I64, {1})}), gradient);
 }
+cw_op silu(std::int64_t count) { return make(CW_SILU, {f32({count}), f32({count})}); }
+cw_op silu_backward(std::int64_t count) {
+    return make(CW_SILU_BACKWARD, {f32({count}), f32({count}), f32({count})});
+}
+cw_op dropout(std::int64_t count) { return make(CW_DROPOUT, {f32({count}), f32({count})}); }
 cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient, Labels labels) {
     return with_gradient(
         make(CW_SOFTMAX_CROSS_ENTROPY, {f32({batch, classes}), shape_of(static_cast<cw_dtype>(labels), {batch}),
@@ -111,6 +117,10 @@ cw_op adamw(std::int64_t count) {
     return make(CW_ADAMW, {n, n, n, n});
 }
 
+cw_op adam(std::int64_t count) {
+    const auto n = f32({count});
+    return make(CW_ADAM, {n, n, n, n});
+}
 cw_op axpy(std::int64_t count) { return make(CW_AXPY, {f32({count}), f32({count})}); }
 cw_op scale(std::int64_t count) { return make(CW_SCALE, {f32({count})}); }
 cw_op sum_of_squares(std::int64_t count) {
@@ -118,6 +128,83 @@ cw_op sum_of_squares(std::int64_t count) {
 }
 cw_op fill(std::int64_t count) { return make(CW_FILL, {f32({count})}); }
 cw_op copy(std::int64_t count) { return make(CW_COPY, {f32({count}), f32({count})}); }
+
+namespace {
+
+cw_op with_window(cw_op op, const Window& w, bool pool) {
+    const std::int64_t integers[] = {w.stride, w.above, w.below, w.left, w.right, w.groups, pool ? w.window_height : 0,
+                                     pool ? w.window_width : 0};
+    std::copy(std::begin(integers), std::end(integers), op.integers + 1);
+    return op;
+}
+cw_view image_in(const Window& w) { return f32({w.batch, w.height, w.width, w.channels}); }
+cw_view image_out(const Window& w) { return f32({w.batch, w.out_height, w.out_width, w.outputs}); }
+cw_view weights_of(const Window& w) {
+    return f32({w.outputs, w.window_height, w.window_width, w.channels / w.groups});
+}
+
+cw_op with_epsilon(cw_op op, double epsilon) {
+    op.reals[0] = epsilon;
+    return op;
+}
+
+}  // namespace
+
+cw_op convolution(const Window& w, Bias bias) {
+    return with_window(bias == Bias::present
+                           ? make(CW_CONVOLUTION, {image_in(w), weights_of(w), f32({w.outputs}), image_out(w)})
+                           : make(CW_CONVOLUTION, {image_in(w), weights_of(w), image_out(w)}),
+                       w, false);
+}
+cw_op convolution_backward_data(const Window& w) {
+    return with_window(make(CW_CONVOLUTION_BACKWARD_DATA, {image_out(w), weights_of(w), image_in(w)}), w, false);
+}
+cw_op convolution_backward_weights(const Window& w, Write write, Bias bias) {
+    const auto mode = static_cast<std::int64_t>(write);
+    const auto kind = CW_CONVOLUTION_BACKWARD_WEIGHTS;
+    return with_window(bias == Bias::present
+                           ? make(kind, {image_out(w), image_in(w), weights_of(w), f32({w.outputs})}, mode)
+                           : make(kind, {image_out(w), image_in(w), weights_of(w)}, mode),
+                       w, false);
+}
+cw_op maxpool(const Window& w) { return with_window(make(CW_MAXPOOL, {image_in(w), image_out(w)}), w, true); }
+cw_op maxpool_backward(const Window& w) {
+    return with_window(make(CW_MAXPOOL_BACKWARD, {image_in(w), image_out(w), image_out(w), image_in(w)}), w, true);
+}
+cw_op avgpool(const Window& w) { return with_window(make(CW_AVGPOOL, {image_in(w), image_out(w)}), w, true); }
+cw_op avgpool_backward(const Window& w) {
+    return with_window(make(CW_AVGPOOL_BACKWARD, {image_out(w), image_in(w)}), w, true);
+}
+
+cw_op group_norm(const NormShape& s) {
+    const auto x = f32({s.batch, s.places, s.channels});
+    const auto c = f32({s.channels});
+    const auto stats = f32({s.batch, s.groups});
+    return with_epsilon(make(CW_GROUP_NORM, {x, c, c, x, stats, stats}), s.epsilon);
+}
+cw_op group_norm_backward(const NormShape& s, Write write) {
+    const auto x = f32({s.batch, s.places, s.channels});
+    const auto c = f32({s.channels});
+    const auto stats = f32({s.batch, s.groups});
+    return with_epsilon(
+        make(CW_GROUP_NORM_BACKWARD, {x, c, stats, stats, x, x, c, c}, static_cast<std::int64_t>(write)), s.epsilon);
+}
+cw_op batch_norm(const NormShape& s) {
+    const auto x = f32({s.batch * s.places, s.channels});
+    const auto c = f32({s.channels});
+    return with_epsilon(make(CW_BATCH_NORM, {x, c, c, c, c, x, c, c}), s.epsilon);
+}
+cw_op batch_norm_inference(const NormShape& s) {
+    const auto x = f32({s.batch * s.places, s.channels});
+    const auto c = f32({s.channels});
+    return with_epsilon(make(CW_BATCH_NORM_INFERENCE, {x, c, c, c, c, x}), s.epsilon);
+}
+cw_op batch_norm_backward(const NormShape& s, Write write) {
+    const auto x = f32({s.batch * s.places, s.channels});
+    const auto c = f32({s.channels});
+    return with_epsilon(make(CW_BATCH_NORM_BACKWARD, {x, c, c, c, x, x, c, c}, static_cast<std::int64_t>(write)),
+                        s.epsilon);
+}
 
 cw_op exact_add(int terms, std::int64_t count) {
     ASSERT(terms >= 1 && terms <= CW_MAX_EXACT_TERMS);

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "kernels/backend.h"
+#include "kernels/window.h"
 
 namespace causeway::ops {
 
@@ -39,6 +40,13 @@ cw_op gelu(std::int64_t count = any);
 /// run({x, dy, dx})
 cw_op gelu_backward(std::int64_t count = any);
 
+/// run({x, y}): x * sigmoid(x)
+cw_op silu(std::int64_t count = any);
+/// run({x, dy, dx})
+cw_op silu_backward(std::int64_t count = any);
+/// run({x, y}, {rate, key's low 32 bits, key's high 32 bits, first element's number})
+cw_op dropout(std::int64_t count = any);
+
 /// run({x, labels, loss, correct, dx}, {divisor}), or without dx
 cw_op softmax_cross_entropy(std::int64_t batch, std::int64_t classes, Gradient gradient = Gradient::present,
                             Labels labels = Labels::i64);
@@ -56,6 +64,9 @@ cw_op sgd(Momentum momentum, std::int64_t count = any);
 /// run({theta, g, m, v}, {rate, beta1, beta2, epsilon, decay, step})
 cw_op adamw(std::int64_t count = any);
 
+/// run({theta, g, m, v}, {keep, l2, beta1, beta2, own, moment, correction, epsilon})
+cw_op adam(std::int64_t count = any);
+
 /// run({x, y}, {a})
 cw_op axpy(std::int64_t count = any);
 /// run({x}, {a})
@@ -66,6 +77,40 @@ cw_op sum_of_squares(std::int64_t count = any);
 cw_op fill(std::int64_t count = any);
 /// run({x, y})
 cw_op copy(std::int64_t count = any);
+
+/// run({x, w, b, y}), or ({x, w, y})
+cw_op convolution(const Window& window, Bias bias = Bias::present);
+/// run({dy, w, dx})
+cw_op convolution_backward_data(const Window& window);
+/// run({dy, x, dw, db}), or ({dy, x, dw})
+cw_op convolution_backward_weights(const Window& window, Write write = Write::overwrite, Bias bias = Bias::present);
+/// run({x, y})
+cw_op maxpool(const Window& window);
+/// run({x, y, dy, dx})
+cw_op maxpool_backward(const Window& window);
+/// run({x, y})
+cw_op avgpool(const Window& window);
+/// run({dy, dx})
+cw_op avgpool_backward(const Window& window);
+
+/// Each example: `places` rows of `channels`.
+struct NormShape {
+    std::int64_t batch;
+    std::int64_t places;
+    std::int64_t channels;
+    std::int64_t groups;
+    double epsilon;
+};
+/// run({x, gamma, beta, y, mean, rstd})
+cw_op group_norm(const NormShape& shape);
+/// run({x, gamma, mean, rstd, dy, dx, dgamma, dbeta})
+cw_op group_norm_backward(const NormShape& shape, Write write = Write::overwrite);
+/// run({x, gamma, beta, running mean, running variance, y, mean, rstd}, {momentum}); rows: batch * places
+cw_op batch_norm(const NormShape& shape);
+/// run({x, gamma, beta, mean, variance, y})
+cw_op batch_norm_inference(const NormShape& shape);
+/// run({x, gamma, mean, rstd, dy, dx, dgamma, dbeta})
+cw_op batch_norm_backward(const NormShape& shape, Write write = Write::overwrite);
 
 /// run({high, low, x_0 .. x_{terms-1}}, {weight_0 ..}); terms in 1..8
 cw_op exact_add(int terms, std::int64_t count = any);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/text.h"
+#include "model/presets.h"
 
 namespace causeway {
 namespace {
@@ -127,7 +128,7 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
     bool shapes_known =
         std::ranges::none_of(errors, [](const LayerError& error) { return error.place == LayerError::Place::input; });
     for (std::size_t i = 0; i < layers.size(); ++i) {
-        auto added = chain.add_layer(layers[i], shapes_known);
+        auto added = chain.add_text(layers[i], shapes_known);
         if (!added) {
             shapes_known = false;
             errors.push_back({i, std::move(added).error().message});
@@ -140,6 +141,18 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
         return tl::unexpected(std::move(errors));
     }
     return chain;
+}
+
+/// A layer, or a preset that stands for several.
+Status Chain::add_text(std::string_view text, bool shapes_known) {
+    TRY_ASSIGN(const auto preset, expand_preset(text));
+    for (const std::string& layer : preset.value_or(std::vector<std::string>{std::string(text)})) {
+        TRY(add_layer(layer, shapes_known));
+    }
+    return layers_.size() <= max_layers
+               ? Status{}
+               : fail(ErrorKind::invalid, "bad_layer",
+                      fmt::format("with it the model has more than {} layers", max_layers));
 }
 
 Status Chain::add_layer(std::string_view text, bool shapes_known) {

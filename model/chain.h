@@ -38,7 +38,7 @@ public:
     /// All that is wrong at once, in order. Layers after the first wrong one have no known input; their own texts are
     /// still read.
     ///
-    /// shapes   input: one example, without the batch
+    /// A text may be a preset (model/presets.h). shapes   input: one example, without the batch
     static tl::expected<Chain, std::vector<LayerError>> parse(const std::vector<std::string>& layers,
                                                               const Shape& input, std::string_view loss);
     /// Reads what architecture() wrote. Total: any text gives a chain or an error.
@@ -85,6 +85,7 @@ public:
 
 private:
     Chain() = default;
+    Status add_text(std::string_view text, bool shapes_known);
     Status add_layer(std::string_view text, bool shapes_known);
     Status add_tensors();
     [[nodiscard]] Result<std::size_t> cut_after(std::string_view kind, std::size_t occurrence) const;

@@ -65,6 +65,7 @@ public:
     std::string_view kind() const override { return "dense"; }
     std::string text() const override { return fmt::format("dense {}", units_); }
 
+    bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
         TRY(expect_one_float_tensor(kind(), input));
         Shape shape = input.front().shape;

@@ -29,11 +29,13 @@ private:
 
 class Elementwise : public Layer {
 public:
-    Elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward)
-        : kind_(kind), forward_(forward), backward_(backward) {}
+    Elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward, BackwardTakes takes)
+        : kind_(kind), forward_(forward), backward_(backward), takes_(takes) {}
 
     std::string_view kind() const override { return kind_; }
     std::string text() const override { return std::string(kind_); }
+    bool runs_in_place() const override { return takes_ == BackwardTakes::input_or_output; }
+    bool backward_reads_output() const override { return runs_in_place(); }
 
     Result<Boundary> infer(const Boundary& input) const override {
         for (const BoundaryTensor& tensor : input) {
@@ -54,12 +56,14 @@ private:
     std::string_view kind_;  // of a registry entry: lives as long as the process
     ElementwiseOp forward_;
     ElementwiseOp backward_;
+    BackwardTakes takes_;
 };
 
 }  // namespace
 
-std::shared_ptr<const Layer> make_elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward) {
-    return std::make_shared<const Elementwise>(kind, forward, backward);
+std::shared_ptr<const Layer> make_elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward,
+                                              BackwardTakes takes) {
+    return std::make_shared<const Elementwise>(kind, forward, backward, takes);
 }
 
 }  // namespace causeway

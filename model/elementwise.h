@@ -9,7 +9,10 @@ namespace causeway {
 
 using ElementwiseOp = cw_op (*)(std::int64_t count);
 
-/// `backward` takes ({x, dy, dx}), x the input of the forward run.
-std::shared_ptr<const Layer> make_elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward);
+/// What the backward operation, which takes ({x, dy, dx}), accepts for x: the forward run's input alone, or its output
+/// as well; then the layer may run in place.
+enum class BackwardTakes { input, input_or_output };
+std::shared_ptr<const Layer> make_elementwise(std::string_view kind, ElementwiseOp forward, ElementwiseOp backward,
+                                              BackwardTakes takes = BackwardTakes::input);
 
 }  // namespace causeway

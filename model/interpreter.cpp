@@ -2,6 +2,7 @@
 #include "model/interpreter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -142,6 +143,7 @@ Result<Interpreter::Outcome> Interpreter::one(const Instruction& instruction) {
         case OpCode::gradient_final:
             return done(gradient_final(instruction.index));
         case OpCode::step:
+            TRY(clip());
             if (!knows_loss_) {
                 step_done(0);  // another cell knows the loss
             }
@@ -162,7 +164,7 @@ Status Interpreter::forward(LayerInterval layers) {
     value_at_[layers.begin] = false;
     value_at_[layers.end] = true;
     newest_value_ = layers.end;
-    return workspace_.forward(layers);
+    return workspace_.forward(layers, Purpose::training, draws());
 }
 
 Status Interpreter::backward(LayerInterval layers) {
@@ -175,6 +177,7 @@ Status Interpreter::backward(LayerInterval layers) {
     gradient_at_[layers.end] = false;
     gradient_at_[layers.begin] = layers.begin > 0;
     newest_gradient_ = layers.begin;
+    clipped_ = false;
     return workspace_.backward(layers);
 }
 
@@ -303,6 +306,39 @@ Status Interpreter::gradient_final(std::size_t layer) {
                                       .plans = workspace_.plans()});
 }
 
+/// A function of the place alone, so that cells that hold other layers of the same batch draw alike.
+Draws Interpreter::draws() const {
+    Draws draws = job_.draws;
+    draws.step = epoch_ * count_of(RepeatOver::batches) + batch_;
+    draws.first_row = place().first - batch_ * batch_size();
+    return draws;
+}
+
+/// Before the first step after a backward: the bound is on the gradient of all layers that wait for a step, whichever
+/// step instruction takes them.
+Status Interpreter::clip() {
+    const double bound = job_.optimizer.rule.clip_norm;
+    if (bound == 0 || clipped_) {
+        return {};
+    }
+    if (workspace_.segment() != Segment::whole(job_.chain)) {
+        return fail(ErrorKind::unsupported, "clip_unsupported",
+                    "clip_norm bounds the gradient of the whole model, and this node holds only some of its layers; "
+                    "set train.clip_norm = 0");
+    }
+    clipped_ = true;
+    TRY_ASSIGN(const double squares, workspace_.gradient_squares());
+    const double norm = std::sqrt(squares);
+    return norm > bound ? workspace_.scale_gradients(bound / (norm + 1e-6)) : Status{};  // as clip_grad_norm_ has it
+}
+
+/// Rounds that are over, and the share of this one's steps.
+double Interpreter::rate_share() const {
+    const auto rounds = static_cast<double>(job_.draws.round > 0 ? job_.draws.round - 1 : 0);
+    const auto steps = static_cast<double>(count_of(RepeatOver::epochs) * count_of(RepeatOver::batches));
+    return job_.optimizer.rule.schedule.share(rounds + static_cast<double>(draws().step) / std::max(steps, 1.0));
+}
+
 /// Two steps on parts of a layer's one gradient are one step of the layer.
 std::uint64_t Interpreter::step_number(std::size_t layer) {
     steps_[layer] += workspace_.take_gradient(layer) ? 1 : 0;
@@ -311,6 +347,7 @@ std::uint64_t Interpreter::step_number(std::size_t layer) {
 
 /// Neighbours that have taken equally many steps are one call.
 Status Interpreter::step_layers(LayerInterval layers) {
+    const double share = rate_share();
     Range open;
     std::uint64_t open_step = 0;
     for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
@@ -320,22 +357,23 @@ Status Interpreter::step_layers(LayerInterval layers) {
         }
         const std::uint64_t step = step_number(layer);
         if (open.size() > 0 && step != open_step) {
-            TRY(workspace_.step(job_.optimizer, open, open_step));
+            TRY(workspace_.step(job_.optimizer, open, {open_step, share}));
             open = {};
         }
         open = open.size() > 0 ? Range{open.begin, range.end} : range;
         open_step = step;
     }
-    return open.size() > 0 ? workspace_.step(job_.optimizer, open, open_step) : Status{};
+    return open.size() > 0 ? workspace_.step(job_.optimizer, open, {open_step, share}) : Status{};
 }
 
 Status Interpreter::step_ranges(const RangeSet& ranges) {
+    const double share = rate_share();
     for (std::size_t layer = 0; layer < steps_.size(); ++layer) {
         const Range whole = workspace_.layer_range(layer);
         for (const Range& range : ranges.ranges()) {
             const Range part{std::max(range.begin, whole.begin), std::min(range.end, whole.end)};
             if (part.begin < part.end) {
-                TRY(workspace_.step(job_.optimizer, part, step_number(layer)));
+                TRY(workspace_.step(job_.optimizer, part, {step_number(layer), share}));
             }
         }
     }

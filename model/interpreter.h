@@ -61,6 +61,9 @@ private:
     Status loss();
     Status gradient_final(std::size_t layer);
     std::uint64_t step_number(std::size_t layer);
+    Status clip();
+    [[nodiscard]] double rate_share() const;
+    [[nodiscard]] Draws draws() const;
     Status step_layers(LayerInterval layers);
     Status step_ranges(const RangeSet& ranges);
     [[nodiscard]] std::uint64_t batch_size() const;
@@ -76,6 +79,7 @@ private:
     std::uint64_t epoch_ = 0, batch_ = 0, microbatch_ = 0;  // where the repeats are
     std::uint64_t microbatches_ = 1;                        // of the current batch
     double batch_loss_ = 0;
+    bool clipped_ = false;  // since the last backward
     BatchLoader loader_;
     std::vector<Frame> frames_;
     std::optional<Duration> waiting_since_;

@@ -41,12 +41,27 @@ struct ParameterSpec {
     InitRule init;
 };
 
+/// Whether a plan will only run forward; at a run, whether it is a step of training.
+enum class Purpose { inference, training };
+
+/// What random choices of a forward run depend on, besides the layer: which batch, and which rows of it.
+struct Draws {
+    std::uint64_t seed = 0;
+    std::uint64_t round = 0;
+    std::uint64_t node = 0;       // node_key of its name
+    std::uint64_t step = 0;       // batch of the round
+    std::uint64_t first_row = 0;  // of the batch: above 0 for a later microbatch
+};
+
 /// The operands of one forward run, all in device memory, for the number of rows that the plan was prepared for.
 struct LayerForward {
     std::span<const Operand> inputs;
     std::span<const Operand> outputs;
     std::span<const Operand> parameters;  // in the order of Layer::parameters
     void* scratch = nullptr;              // LayerPlan::scratch_bytes, kept from a forward to its backward
+    Purpose purpose = Purpose::training;
+    std::uint32_t layer = 0;  // index in the chain
+    Draws draws;
 };
 
 /// The operands of one backward run; `forward` is what the forward run had.
@@ -57,9 +72,6 @@ struct LayerBackward {
     std::span<const Operand> parameter_gradients;  // of the trainable parameters
     ops::Write write = ops::Write::overwrite;      // whether parameter gradients are set or added to
 };
-
-/// Whether a plan will only run forward.
-enum class Purpose { inference, training };
 
 /// A layer's work for one number of rows, prepared on one device.
 ///
@@ -86,6 +98,10 @@ public:
     [[nodiscard]] virtual std::vector<ParameterSpec> parameters(const Boundary&) const { return {}; }
     /// Whether the output is the input under another shape: it then shares the input's memory and is never run.
     [[nodiscard]] virtual bool is_view() const { return false; }
+    /// Whether it may run in place: its output over its input, and its input's gradient over its output's.
+    [[nodiscard]] virtual bool runs_in_place() const { return false; }
+    /// Whether its backward looks at its own output, which a next layer that runs in place would overwrite.
+    [[nodiscard]] virtual bool backward_reads_output() const { return true; }
     /// errors   unsupported: the device lacks a required kind
     /// cost     milliseconds at the first time for these shapes on this device
     [[nodiscard]] virtual Result<std::unique_ptr<LayerPlan>> prepare(PlanCache& plans, const Boundary& input,

@@ -12,7 +12,17 @@
     X(dense)               \
     X(relu)                \
     X(gelu)                \
-    X(flatten)
+    X(silu)                \
+    X(flatten)             \
+    X(conv)                \
+    X(maxpool)             \
+    X(avgpool)             \
+    X(globalavgpool)       \
+    X(dropout)             \
+    X(layernorm)           \
+    X(groupnorm)           \
+    X(batchnorm)           \
+    X(residual)
 
 namespace causeway {
 

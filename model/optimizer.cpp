@@ -14,7 +14,9 @@
 // One line per optimizer; X is applied to the name of its file.
 #define CAUSEWAY_OPTIMIZERS(X) \
     X(sgd)                     \
-    X(adamw)
+    X(adam)                    \
+    X(adamw)                   \
+    X(nadamw)
 
 namespace causeway {
 
@@ -76,6 +78,52 @@ bool in_bounds(const OptimizerField& field, double value) {
                                                       : value > field.least && value < field.most;
 }
 
+/// A number of the rule, with its bounds.
+struct RuleField {
+    std::string_view name;
+    double least, most;
+    double StepRule::* of_rule;
+    double Schedule::* of_schedule;
+};
+constexpr std::array rule_fields = {RuleField{"clip_norm", 0, 1e12, &StepRule::clip_norm, nullptr},
+                                    RuleField{"warmup", 0, 1e6, nullptr, &Schedule::warmup},
+                                    RuleField{"rounds", 0, 1e6, nullptr, &Schedule::rounds},
+                                    RuleField{"every", 1e-3, 1e6, nullptr, &Schedule::every},
+                                    RuleField{"at", 0, 1e6, nullptr, &Schedule::at},
+                                    RuleField{"factor", 0, 1e3, nullptr, &Schedule::factor}};
+
+template <class Rule>
+auto& member(Rule& rule, const RuleField& field) {
+    return field.of_rule != nullptr ? rule.*field.of_rule : rule.schedule.*field.of_schedule;
+}
+
+/// False when the name is none of the rule's. What is wrong is added to `wrong`.
+bool read_rule(StepRule& rule, std::string_view name, double value, std::vector<std::string>& wrong) {
+    const auto field = std::ranges::find(rule_fields, name, &RuleField::name);
+    if (field == rule_fields.end()) {
+        return false;
+    }
+    if (!(value >= field->least && value <= field->most)) {  // also refuses NaN
+        wrong.push_back(fmt::format("{} = {} is not from {} up to {}", name, value, field->least, field->most));
+    }
+    member(rule, *field) = value + 0.0;
+    return true;
+}
+
+std::string rule_text(const StepRule& rule) {
+    std::string text;
+    if (rule.schedule.kind != ScheduleKind::constant) {
+        text += fmt::format(" schedule={}", to_string(rule.schedule.kind));
+    }
+    const StepRule defaults;
+    for (const RuleField& field : rule_fields) {
+        if (member(rule, field) != member(defaults, field)) {
+            text += fmt::format(" {}={}", field.name, member(rule, field));
+        }
+    }
+    return text;
+}
+
 std::optional<double> parse_number(std::string_view text) {
     double value = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -93,7 +141,7 @@ double OptimizerSpec::operator[](std::string_view field) const {
 Result<OptimizerSpec> make_optimizer(std::string_view kind_name,
                                      std::span<const std::pair<std::string, double>> values) {
     TRY_ASSIGN(const OptimizerKind* kind, find_kind(kind_name));
-    OptimizerSpec spec{kind, {}};
+    OptimizerSpec spec{kind, {}, {}};
     for (const OptimizerField& field : kind->fields) {
         spec.values.push_back(field.initial);
     }
@@ -130,10 +178,20 @@ Result<OptimizerSpec> parse_optimizer(std::string_view text) {
     const auto words = split_text(trim(text), ' ');
     std::vector<std::pair<std::string, double>> values;
     std::vector<std::string> wrong;
+    StepRule rule;
     for (std::size_t i = 1; i < words.size(); ++i) {
         const auto equals = words[i].find('=');
+        if (words[i].starts_with("schedule=")) {
+            const auto kind = parse_schedule_kind(std::string_view(words[i]).substr(9));
+            rule.schedule.kind = kind.value_or(ScheduleKind::constant);
+            kind ? void() : wrong.push_back(kind.error().message);
+            continue;
+        }
         const auto number =
             equals == std::string::npos ? std::nullopt : parse_number(std::string_view(words[i]).substr(equals + 1));
+        if (number && read_rule(rule, std::string_view(words[i]).substr(0, equals), *number, wrong)) {
+            continue;
+        }
         if (number) {
             values.emplace_back(words[i].substr(0, equals), *number);
         } else if (!words[i].empty()) {
@@ -142,6 +200,9 @@ Result<OptimizerSpec> parse_optimizer(std::string_view text) {
     }
     auto spec = make_optimizer(words.empty() ? std::string_view{} : std::string_view(words.front()), values);
     if (wrong.empty()) {
+        if (spec) {
+            spec->rule = rule;
+        }
         return spec;
     }
     return bad_optimizer((spec ? "optimizer" : spec.error().message) + ": " + join(wrong, "; "));
@@ -152,7 +213,11 @@ std::string to_text(const OptimizerSpec& spec) {
     for (std::size_t i = 0; i < spec.values.size(); ++i) {
         text += fmt::format(" {}={}", spec.kind->fields[i].name, spec.values[i]);  // shortest text of that double
     }
-    return text;
+    return text + rule_text(spec.rule);
+}
+
+double OptimizerStep::rate(const OptimizerSpec& spec) const {
+    return spec["learning_rate"] * share;
 }
 
 }  // namespace causeway

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "kernels/device.h"
+#include "model/schedule.h"
 
 namespace causeway {
 
@@ -24,12 +25,23 @@ struct OptimizerField {
 
 struct OptimizerSpec;
 
+/// What all kinds obey: the rate's schedule, and a bound on the gradient's norm.
+struct StepRule {
+    Schedule schedule;
+    double clip_norm = 0;  // of the gradient of all layers together; 0: no bound
+    bool operator==(const StepRule&) const = default;
+};
+
 /// What one step of a range works on, all in device memory: parameters, their gradient, and one array per moment.
 struct OptimizerStep {
     Operand parameters;
     Operand gradient;
     std::span<const Operand> moments;
     std::uint64_t step = 1;  // of these parameters, from 1
+    double share = 1;        // of the learning rate, by the schedule
+
+    /// The learning rate of this step.
+    [[nodiscard]] double rate(const OptimizerSpec& spec) const;
 };
 
 /// A registry entry.
@@ -43,10 +55,11 @@ struct OptimizerKind {
 
 std::span<const OptimizerKind* const> optimizer_kinds();
 
-/// An optimizer with its numbers, one per field of its kind.
+/// An optimizer with its numbers, one per field of its kind, and what holds for every kind.
 struct OptimizerSpec {
     const OptimizerKind* kind = nullptr;
     std::vector<double> values;
+    StepRule rule;
 
     bool operator==(const OptimizerSpec&) const = default;
     /// The value of a field that the kind has.
@@ -56,7 +69,7 @@ struct OptimizerSpec {
 /// errors   invalid `bad_optimizer`: unknown kind or field (with the nearest name), a number out of bounds; all of them
 ///          in one message
 Result<OptimizerSpec> make_optimizer(std::string_view kind, std::span<const std::pair<std::string, double>> values);
-/// Reads the text form. Total.
+/// Reads the text form: besides the kind's fields `clip_norm=`, `schedule=` and the schedule's numbers. Total.
 Result<OptimizerSpec> parse_optimizer(std::string_view text);
 /// The canonical text, with every field: parse_optimizer(to_text(spec)) == spec, bit for bit.
 std::string to_text(const OptimizerSpec& spec);

@@ -7,7 +7,7 @@ namespace {
 
 Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
     TRY(expect_arguments(relu_layer, arguments, 0));
-    return make_elementwise(relu_layer.name, ops::relu, ops::relu_backward);
+    return make_elementwise(relu_layer.name, ops::relu, ops::relu_backward, BackwardTakes::input_or_output);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::size_t moments(const OptimizerSpec& spec) {
 }
 
 Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
-    const std::array scalars = {spec["learning_rate"], spec["momentum"], 0.0, spec["weight_decay"],
+    const std::array scalars = {s.rate(spec), spec["momentum"], 0.0, spec["weight_decay"],
                                 static_cast<double>(s.step)};
     if (!has_momentum(spec)) {
         TRY_ASSIGN(Plan * plan, plans.get(ops::sgd(ops::Momentum::absent)));

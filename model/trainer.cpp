@@ -126,7 +126,7 @@ Status Trainer::run_batches(Workspace& workspace, const ModelState& state, Train
     for (std::uint64_t first = 0; first < examples; first += size) {
         const BatchPlace place{.batch = first / size, .first = first, .rows = std::min(size, examples - first)};
         TRY(loader.load(place, workspace));
-        TRY(workspace.forward({0, static_cast<std::uint32_t>(chain.layer_count())}));
+        TRY(workspace.forward({0, static_cast<std::uint32_t>(chain.layer_count())}, Purpose::inference));
         TRY(work(workspace, place, loader.labels()));
     }
     return {};

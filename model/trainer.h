@@ -92,6 +92,7 @@ struct TrainJob {
     std::optional<OptimizerState> optimizer_state;  // empty: a fresh one
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
+    Draws draws;                     // seed, round and node; step and row are filled in
     std::uint32_t microbatches = 1;  // equal parts of a batch, for programs that repeat over them
     GradientHook* hook = nullptr;
     std::function<Duration()> clock;  // empty: no times are taken

@@ -24,7 +24,7 @@ Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment s
       storage_{0},
       has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
-        storage_.push_back(storage_.back() + (chain_.layer(layer).is_view() ? 0 : 1));
+        storage_.push_back(storage_.back() + (shares_memory(chain_, layer) ? 0 : 1));
         layer_ranges_.push_back(segment_.holds(layer) ? chain_.arena_range(ArenaKind::trainable, layer, layer + 1)
                                                       : Range{});
     }
@@ -37,6 +37,13 @@ Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
+}
+
+/// Whether a layer's output lies where its input does: a view, or one that runs in place on what nobody reads again.
+bool Workspace::shares_memory(const Chain& chain, std::size_t layer) {
+    const bool overwrites = chain.layer(layer).runs_in_place() && layer > 0 && !chain.layer(layer - 1).is_view() &&
+                            !chain.layer(layer - 1).backward_reads_output();
+    return chain.layer(layer).is_view() || overwrites;
 }
 
 /// What a boundary's tensors take in one allocation when every row is used.
@@ -67,6 +74,7 @@ Status Workspace::allocate_loss() {
     TRY_ASSIGN(class_weights_, DeviceArray::make(device(), outputs, CW_F32));
     TRY_ASSIGN(loss_, DeviceArray::make(device(), 1, CW_F64));
     TRY_ASSIGN(correct_, DeviceArray::make(device(), 1, CW_I64));
+    TRY_ASSIGN(squares_, DeviceArray::make(device(), 1, CW_F64));
     const auto& given = chain_.loss().weights;
     const std::vector<float> weights = given.empty() ? std::vector<float>(outputs, 1.0f) : given;
     TRY(class_weights_.upload(device(), std::span<const float>(weights)));
@@ -337,10 +345,15 @@ LayerForward Workspace::forward_call(std::size_t layer) const {
     return {.inputs = now_->values[layer],
             .outputs = now_->values[layer + 1],
             .parameters = layer_parameters_[layer],
-            .scratch = now_->scratch[layer].data()};
+            .scratch = now_->scratch[layer].data(),
+            .purpose = purpose_,
+            .layer = static_cast<std::uint32_t>(layer),
+            .draws = draws_};
 }
 
-Status Workspace::forward(LayerInterval layers) {
+Status Workspace::forward(LayerInterval layers, Purpose purpose, const Draws& draws) {
+    purpose_ = purpose;
+    draws_ = draws;
     for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
         if (!chain_.layer(layer).is_view()) {
             TRY(now_->layers[layer]->forward(forward_call(layer)));
@@ -390,7 +403,7 @@ Status Workspace::backward(LayerInterval layers) {
     return {};
 }
 
-Status Workspace::step(const OptimizerSpec& spec, Range range, std::uint64_t step) {
+Status Workspace::step(const OptimizerSpec& spec, Range range, const StepTime& time) {
     std::array<Operand, 4> moments{parameters({}), parameters({}), parameters({}), parameters({})};
     ASSERT(moments_.size() <= moments.size());
     for (std::size_t i = 0; i < moments_.size(); ++i) {
@@ -401,7 +414,33 @@ Status Workspace::step(const OptimizerSpec& spec, Range range, std::uint64_t ste
                            {.parameters = parameters(range),
                             .gradient = gradient(range),
                             .moments = std::span(moments).first(moments_.size()),
-                            .step = step});
+                            .step = time.step,
+                            .share = time.share});
+}
+
+Result<double> Workspace::gradient_squares() {
+    TRY_ASSIGN(Plan * plan, plans_.get(ops::sum_of_squares()));
+    double sum = 0;
+    for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
+        if (!has_gradient_[layer] || layer_ranges_[layer].size() == 0) {
+            continue;
+        }
+        TRY(plan->run({gradient(layer_ranges_[layer]), squares_.all()}));
+        double squares = 0;
+        TRY(squares_.download(device(), std::span(&squares, 1)));
+        sum += squares;
+    }
+    return sum;
+}
+
+Status Workspace::scale_gradients(double factor) {
+    TRY_ASSIGN(Plan * plan, plans_.get(ops::scale()));
+    for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
+        if (has_gradient_[layer] && layer_ranges_[layer].size() > 0) {
+            TRY(plan->run({gradient(layer_ranges_[layer])}, {factor}));
+        }
+    }
+    return {};
 }
 
 }  // namespace causeway

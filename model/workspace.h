@@ -36,6 +36,7 @@ public:
     static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, const Segment& segment,
                                                    std::int64_t capacity);
 
+    [[nodiscard]] static bool shares_memory(const Chain& chain, std::size_t layer);
     [[nodiscard]] const Chain& chain() const { return chain_; }
     [[nodiscard]] const Segment& segment() const { return segment_; }
     [[nodiscard]] std::int64_t capacity() const { return capacity_; }
@@ -72,15 +73,25 @@ public:
     [[nodiscard]] std::int64_t rows() const { return rows_; }
     /// The next values begin a batch of their own.
     void end_batch() { rows_ = 0; }
-    Status forward(LayerInterval layers);
+    /// `draws` decides the random choices of training, in this forward and its backward.
+    Status forward(LayerInterval layers, Purpose purpose, const Draws& draws = {});
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
     /// The last boundary's values after a forward. shapes   f32[rows, classes]
     Status scores(std::span<float> into) const;
     /// Adds to the gradients of layers that have some since their last step, sets those of the others.
     Status backward(LayerInterval layers);
-    /// One optimizer step of a range of the trainable arena; the gradients stay.
-    Status step(const OptimizerSpec& spec, Range range, std::uint64_t step);
+    /// One optimizer step of a range of the trainable arena, at a share of the learning rate; the gradients stay.
+    struct StepTime {
+        std::uint64_t step = 1;
+        double share = 1;
+    };
+    Status step(const OptimizerSpec& spec, Range range, const StepTime& time);
+    /// The sum of squares of the gradients of all layers that have one: per layer in double, added in chain order, so
+    /// it is the same under any cut. cost   reads the gradient once
+    Result<double> gradient_squares();
+    /// Multiplies the gradients of all layers that have one.
+    Status scale_gradients(double factor);
     /// Whether a backward has come since the last call. The layer's next backward sets its gradients anew.
     bool take_gradient(std::size_t layer) {
         const bool had = has_gradient_[layer];
@@ -147,12 +158,15 @@ private:
     DeviceArray targets_;        // i64[capacity] classes, or f32[capacity, outputs]
     DeviceArray class_weights_;  // f32[outputs]
     DeviceArray loss_, correct_;
+    DeviceArray squares_;  // f64[1]
     std::vector<std::vector<Operand>> layer_parameters_;  // per layer
     std::vector<std::vector<Operand>> layer_gradients_;   // per layer
     std::vector<bool> has_gradient_;                      // per layer
     std::map<std::int64_t, ForRows> by_rows_;
     ForRows* now_ = nullptr;
     std::int64_t rows_ = 0;
+    Purpose purpose_ = Purpose::training;  // of the last forward
+    Draws draws_;
 };
 
 }  // namespace causeway

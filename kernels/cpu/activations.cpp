@@ -100,6 +100,32 @@ void gelu_backward(const float* x, const float* dy, float* dx, std::size_t n) {
     });
 }
 
+/// Also where x is below -700 and the exponential is 0: then the sigmoid is 0 or 1.
+HWY_INLINE Doubles sigmoid(Doubles x) {
+    const auto e = exponential(hn::Neg(hn::Abs(x)));
+    const auto larger = hn::Div(constant(1.0), hn::Add(constant(1.0), e));
+    return hn::IfThenElse(hn::Lt(x, hn::Zero(F64())), hn::Mul(e, larger), larger);
+}
+
+void silu(const float* x, float* y, std::size_t n) {
+    map<1, 1>(n, hn::Lanes(F64()), {x}, {y}, [](const float* const* in, float* const* out) HWY_ATTR {
+        const HalfF32 half;
+        const auto share = hn::DemoteTo(half, sigmoid(load(in[0])));
+        hn::StoreU(hn::Mul(hn::LoadU(half, in[0]), share), half, out[0]);
+    });
+}
+
+void silu_backward(const float* x, const float* dy, float* dx, std::size_t n) {
+    map<2, 1>(n, hn::Lanes(F64()), {x, dy}, {dx}, [](const float* const* in, float* const* out) HWY_ATTR {
+        const HalfF32 half;
+        const auto v = load(in[0]);
+        const auto s = sigmoid(v);
+        const auto rest = hn::Mul(v, hn::Sub(constant(1.0), s));
+        const auto slope = hn::DemoteTo(half, hn::Mul(s, hn::Add(constant(1.0), rest)));
+        hn::StoreU(hn::Mul(hn::LoadU(half, in[1]), slope), half, out[0]);
+    });
+}
+
 double sum_of_exponentials(const float* x, double largest, std::size_t n) {
     constexpr std::size_t lane_count = 8;  // lane j takes x[j], x[j + 8], ...: an order that no vector width changes
     HWY_ALIGN double lanes[lane_count] = {};
@@ -138,6 +164,8 @@ HWY_EXPORT(relu);
 HWY_EXPORT(relu_backward);
 HWY_EXPORT(gelu);
 HWY_EXPORT(gelu_backward);
+HWY_EXPORT(silu);
+HWY_EXPORT(silu_backward);
 HWY_EXPORT(sum_of_exponentials);
 HWY_EXPORT(scaled_exponentials);
 
@@ -148,6 +176,10 @@ void relu_backward(const float* x, const float* dy, float* dx, std::size_t n) {
 void gelu(const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(gelu)(x, y, n); }
 void gelu_backward(const float* x, const float* dy, float* dx, std::size_t n) {
     HWY_DYNAMIC_DISPATCH(gelu_backward)(x, dy, dx, n);
+}
+void silu(const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(silu)(x, y, n); }
+void silu_backward(const float* x, const float* dy, float* dx, std::size_t n) {
+    HWY_DYNAMIC_DISPATCH(silu_backward)(x, dy, dx, n);
 }
 double sum_of_exponentials(const float* x, double largest, std::size_t n) {
     return HWY_DYNAMIC_DISPATCH(sum_of_exponentials)(x, largest, n);

@@ -72,6 +72,24 @@ void adamw(const AdamwStep& s, float* theta, const float* g, float* m, float* v,
     });
 }
 
+void adam(const AdamStep& s, float* theta, const float* g, float* m, float* v, std::size_t n) {
+    map<4, 3>(n, hn::Lanes(F32()), {theta, g, m, v}, {theta, m, v},
+              [=](const float* const* in, float* const* out) HWY_ATTR {
+        const auto t = load(in[0]);
+        const auto given = load(in[1]);
+        const auto slope = s.l2 == 0 ? given : hn::Add(given, hn::Mul(constant(s.l2), t));
+        const auto moment = hn::Add(hn::Mul(constant(s.beta1), load(in[2])), hn::Mul(constant(s.rest1), slope));
+        const auto square = hn::Mul(hn::Mul(constant(s.rest2), slope), slope);
+        const auto spread = hn::Add(hn::Mul(constant(s.beta2), load(in[3])), square);
+        const auto root = hn::Add(hn::Mul(hn::Sqrt(spread), constant(s.correction)), constant(s.epsilon));
+        const auto along = hn::Mul(constant(s.moment), moment);
+        const auto direction = s.own == 0 ? along : hn::Add(hn::Mul(constant(s.own), slope), along);
+        hn::StoreU(hn::Sub(hn::Mul(t, constant(s.keep)), hn::Div(direction, root)), F32(), out[0]);
+        hn::StoreU(moment, F32(), out[1]);
+        hn::StoreU(spread, F32(), out[2]);
+    });
+}
+
 void axpy(float a, const float* x, float* y, std::size_t n) {
     map<2, 1>(n, hn::Lanes(F32()), {x, y}, {y}, [=](const float* const* in, float* const* out) HWY_ATTR {
         hn::StoreU(hn::Add(hn::Mul(constant(a), load(in[0])), load(in[1])), F32(), out[0]);
@@ -126,21 +144,33 @@ double sum_of_squares(const float* x, std::size_t n) {
     return lanes[0];
 }
 
-void column_sums(const float* x, std::size_t rows, std::size_t columns, cw_write write, float* sums) {
+/// Four vectors side by side: whole cache lines are read, and four sums are in flight.
+void column_sums(const float* x, const Columns& shape, cw_write write, float* sums) {
     const F64 d;
     const std::size_t step = hn::Lanes(d);
-    std::size_t o = 0;
-    for (; o + step <= columns; o += step) {
-        auto sum = write == CW_ACCUMULATE ? load_double(sums + o) : hn::Zero(d);
-        for (std::size_t b = 0; b < rows; ++b) {
-            sum = hn::Add(sum, load_double(x + b * columns + o));
+    std::size_t o = shape.begin;
+    for (; o + 4 * step <= shape.end; o += 4 * step) {
+        const bool adds = write == CW_ACCUMULATE;
+        auto a = adds ? load_double(sums + o) : hn::Zero(d);
+        auto b = adds ? load_double(sums + o + step) : hn::Zero(d);
+        auto c = adds ? load_double(sums + o + 2 * step) : hn::Zero(d);
+        auto e = adds ? load_double(sums + o + 3 * step) : hn::Zero(d);
+        for (std::size_t row = 0; row < shape.rows; ++row) {
+            const float* from = x + row * shape.columns + o;
+            a = hn::Add(a, load_double(from));
+            b = hn::Add(b, load_double(from + step));
+            c = hn::Add(c, load_double(from + 2 * step));
+            e = hn::Add(e, load_double(from + 3 * step));
         }
-        hn::StoreU(hn::DemoteTo(HalfF32(), sum), HalfF32(), sums + o);
+        hn::StoreU(hn::DemoteTo(HalfF32(), a), HalfF32(), sums + o);
+        hn::StoreU(hn::DemoteTo(HalfF32(), b), HalfF32(), sums + o + step);
+        hn::StoreU(hn::DemoteTo(HalfF32(), c), HalfF32(), sums + o + 2 * step);
+        hn::StoreU(hn::DemoteTo(HalfF32(), e), HalfF32(), sums + o + 3 * step);
     }
-    for (; o < columns; ++o) {
+    for (; o < shape.end; ++o) {
         double sum = write == CW_ACCUMULATE ? double{sums[o]} : 0.0;
-        for (std::size_t b = 0; b < rows; ++b) {
-            sum += double{x[b * columns + o]};
+        for (std::size_t row = 0; row < shape.rows; ++row) {
+            sum += double{x[row * shape.columns + o]};
         }
         sums[o] = static_cast<float>(sum);
     }
@@ -154,6 +184,7 @@ namespace causeway::cpu {
 
 HWY_EXPORT(sgd);
 HWY_EXPORT(adamw);
+HWY_EXPORT(adam);
 HWY_EXPORT(axpy);
 HWY_EXPORT(scale);
 HWY_EXPORT(sum_of_squares);
@@ -165,11 +196,14 @@ void sgd(const SgdStep& step, float* theta, const float* g, float* m, std::size_
 void adamw(const AdamwStep& step, float* theta, const float* g, float* m, float* v, std::size_t n) {
     HWY_DYNAMIC_DISPATCH(adamw)(step, theta, g, m, v, n);
 }
+void adam(const AdamStep& step, float* theta, const float* g, float* m, float* v, std::size_t n) {
+    HWY_DYNAMIC_DISPATCH(adam)(step, theta, g, m, v, n);
+}
 void axpy(float a, const float* x, float* y, std::size_t n) { HWY_DYNAMIC_DISPATCH(axpy)(a, x, y, n); }
 void scale(float a, float* x, std::size_t n) { HWY_DYNAMIC_DISPATCH(scale)(a, x, n); }
 double sum_of_squares(const float* x, std::size_t n) { return HWY_DYNAMIC_DISPATCH(sum_of_squares)(x, n); }
-void column_sums(const float* x, std::size_t rows, std::size_t columns, cw_write write, float* sums) {
-    HWY_DYNAMIC_DISPATCH(column_sums)(x, rows, columns, write, sums);
+void column_sums(const float* x, const Columns& shape, cw_write write, float* sums) {
+    HWY_DYNAMIC_DISPATCH(column_sums)(x, shape, write, sums);
 }
 
 }  // namespace causeway::cpu

@@ -10,39 +10,15 @@
 
 #include <algorithm>
 #include <array>
-#include <oneapi/dnnl/dnnl.hpp>
 #include <utility>
 
+#include "kernels/cpu/onednn.h"
+#include "kernels/cpu/parallel.h"
 #include "kernels/cpu/streaming.h"
 #include "kernels/kinds.h"
 
-// libdnnl brings GNU OpenMP; its header needs a compiler flag that nothing else here does.
-extern "C" {
-void omp_set_num_threads(int count);
-int omp_get_max_threads(void);
-}
-
 namespace causeway::cpu {
-
-struct MatmulEngine {
-    dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-    dnnl::stream stream{engine};
-    int threads = 1;
-};
-
 namespace {
-
-/// The calling thread's OpenMP count, for one scope. With 1 no other thread is ever started.
-class ThreadCount {
-public:
-    explicit ThreadCount(int count) : before_(omp_get_max_threads()) { omp_set_num_threads(count); }
-    ~ThreadCount() { omp_set_num_threads(before_); }
-    ThreadCount(const ThreadCount&) = delete;
-    ThreadCount& operator=(const ThreadCount&) = delete;
-
-private:
-    int before_;
-};
 
 dnnl::memory::desc f32(std::int64_t rows, std::int64_t columns, dnnl::memory::dims strides) {
     return {{rows, columns}, dnnl::memory::data_type::f32, std::move(strides)};
@@ -89,7 +65,7 @@ Places places_of(const cw_op& op) {
 
 bool accumulates(const cw_op& op) { return op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.integers[0] == CW_ACCUMULATE; }
 
-dnnl::matmul::primitive_desc describe(const MatmulEngine& engine, const cw_op& op) {
+dnnl::matmul::primitive_desc describe(const OnednnEngine& engine, const cw_op& op) {
     const auto product = product_of(op);
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // so that running never allocates
@@ -104,8 +80,20 @@ dnnl::matmul::primitive_desc describe(const MatmulEngine& engine, const cw_op& o
     return {matmul, attributes, engine.engine};
 }
 
+/// db = column sums of dy; threads share the columns.
+void bias_gradient(const cw_op& op, const cw_run& run, int threads) {
+    const auto* dy = run.views[0].dims;
+    constexpr std::int64_t least_columns = 128;  // four cache lines of a row, a few microseconds
+    parallel(threads, dy[1], least_columns, [&](std::int64_t begin, std::int64_t end) {
+        const Columns columns{static_cast<std::size_t>(dy[0]), static_cast<std::size_t>(dy[1]),
+                              static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
+        column_sums(operand<const float>(run, 0), columns, static_cast<cw_write>(op.integers[0]),
+                    operand<float>(run, 3));
+    });
+}
+
 struct MatmulPlan final : cw_plan {
-    std::shared_ptr<MatmulEngine> engine;
+    std::shared_ptr<OnednnEngine> engine;
     cw_op op;
     Places places;
     std::string implementation;
@@ -116,7 +104,7 @@ struct MatmulPlan final : cw_plan {
     std::array<dnnl_exec_arg_t, 5> arguments{};
     int argument_count = 0;
 
-    MatmulPlan(std::shared_ptr<MatmulEngine> shared, const cw_op& wanted)
+    MatmulPlan(std::shared_ptr<OnednnEngine> shared, const cw_op& wanted)
         : engine(std::move(shared)), op(wanted), places(places_of(wanted)) {
         const ThreadCount scope(engine->threads);
         const auto description = describe(*engine, op);
@@ -156,9 +144,7 @@ cw_status MatmulPlan::run(const cw_run& run, cw_error* error) {
         return fail_with(error, CW_FAILED, fmt::format("oneDNN matmul failed: status {}", static_cast<int>(status)));
     }
     if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
-        const auto* dy = run.views[0].dims;
-        column_sums(operand<const float>(run, 0), dy[0], dy[1], static_cast<cw_write>(op.integers[0]),
-                    operand<float>(run, 3));
+        bias_gradient(op, run, engine->threads);
     }
     return CW_OK;
 }
@@ -173,9 +159,7 @@ void run_empty(const cw_op& op, const cw_run& run) {
         out[i] = places.bias >= 0 ? operand<const float>(run, places.bias)[i % columns] : 0.0f;
     }
     if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
-        const auto* dy = run.views[0].dims;
-        column_sums(operand<const float>(run, 0), dy[0], dy[1], static_cast<cw_write>(op.integers[0]),
-                    operand<float>(run, 3));
+        bias_gradient(op, run, 1);
     }
 }
 
@@ -205,13 +189,13 @@ std::string onednn_signature() {
     return fmt::format("onednn-{}.{}.{} {}", version->major, version->minor, version->patch, instruction_set());
 }
 
-std::shared_ptr<MatmulEngine> make_matmul_engine(int threads) {
-    auto engine = std::make_shared<MatmulEngine>();
+std::shared_ptr<OnednnEngine> make_onednn_engine(int threads) {
+    auto engine = std::make_shared<OnednnEngine>();
     engine->threads = threads;
     return engine;
 }
 
-cw_status prepare_matmul(const std::shared_ptr<MatmulEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
+cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
                          cw_error* error) {
     if (has_empty_operand(op)) {
         return prepare_kernel(op, run_empty, plan, error);

@@ -11,14 +11,14 @@ namespace causeway::cpu {
 /// "onednn-2.6.3 avx512": what decides the bits of a matmul besides the number of threads.
 std::string onednn_signature();
 
-struct MatmulEngine;
+struct OnednnEngine;
 /// errors   throws what oneDNN throws
-std::shared_ptr<MatmulEngine> make_matmul_engine(int threads);
+std::shared_ptr<OnednnEngine> make_onednn_engine(int threads);
 
 /// The three matmul kinds, prepared for one shape.
 ///
 /// threads  the trainer thread only: prepare and run enter OpenMP
-cw_status prepare_matmul(const std::shared_ptr<MatmulEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
+cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
                          cw_error* error);
 
 /// oneDNN's name of the chosen code ("brg:avx512_core"), empty where none is needed. For tests: never "ref".

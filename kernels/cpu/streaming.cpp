@@ -5,9 +5,11 @@
 #include "kernels/cpu/streaming.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 
+#include "common/random.h"
 #include "kernels/cpu/kernels.h"
 
 namespace causeway::cpu {
@@ -26,6 +28,30 @@ void run_relu_backward(const cw_op&, const cw_run& run) {
 void run_gelu(const cw_op&, const cw_run& run) { gelu(in(run, 0), out(run, 1), size(run)); }
 void run_gelu_backward(const cw_op&, const cw_run& run) {
     gelu_backward(in(run, 0), in(run, 1), out(run, 2), size(run));
+}
+
+void run_silu(const cw_op&, const cw_run& run) { silu(in(run, 0), out(run, 1), size(run)); }
+void run_silu_backward(const cw_op&, const cw_run& run) {
+    silu_backward(in(run, 0), in(run, 1), out(run, 2), size(run));
+}
+
+/// A block of four numbers at a time; the first block may begin before the first element.
+void run_dropout(const cw_op&, const cw_run& run) {
+    const double rate = run.scalars[0];
+    const double threshold = rate * 0x1p32;
+    const std::array key{static_cast<std::uint32_t>(run.scalars[1]), static_cast<std::uint32_t>(run.scalars[2])};
+    const auto first = static_cast<std::uint64_t>(run.scalars[3]);
+    const auto end = first + size(run);
+    const auto* x = in(run, 0);
+    auto* y = out(run, 1);
+    for (auto block = first / 4; block * 4 < end; ++block) {
+        const auto words =
+            philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}, key);
+        for (auto e = std::max(first, block * 4); e < std::min(end, block * 4 + 4); ++e) {
+            const bool keeps = words[e % 4] >= threshold;
+            y[e - first] = keeps ? static_cast<float>(x[e - first] / (1 - rate)) : 0.0f;
+        }
+    }
 }
 
 void run_sgd(const cw_op& op, const cw_run& run) {
@@ -52,6 +78,14 @@ void run_adamw(const cw_op&, const cw_run& run) {
                          .correction = static_cast<float>(1 / std::sqrt(1 - std::pow(beta2, t))),
                          .epsilon = scalar(run, 3)};
     adamw(step, out(run, 0), in(run, 1), out(run, 2), out(run, 3), size(run));
+}
+
+void run_adam(const cw_op&, const cw_run& run) {
+    const AdamStep step{.keep = scalar(run, 0), .l2 = scalar(run, 1), .beta1 = scalar(run, 2),
+                        .rest1 = static_cast<float>(1 - run.scalars[2]), .beta2 = scalar(run, 3),
+                        .rest2 = static_cast<float>(1 - run.scalars[3]), .own = scalar(run, 4),
+                        .moment = scalar(run, 5), .correction = scalar(run, 6), .epsilon = scalar(run, 7)};
+    adam(step, out(run, 0), in(run, 1), out(run, 2), out(run, 3), size(run));
 }
 
 void run_axpy(const cw_op&, const cw_run& run) { axpy(scalar(run, 0), in(run, 0), out(run, 1), size(run)); }
@@ -83,8 +117,12 @@ HostKernel streaming_kernel(std::int32_t kind) {
         case CW_RELU_BACKWARD: return run_relu_backward;
         case CW_GELU: return run_gelu;
         case CW_GELU_BACKWARD: return run_gelu_backward;
+        case CW_SILU: return run_silu;
+        case CW_SILU_BACKWARD: return run_silu_backward;
+        case CW_DROPOUT: return run_dropout;
         case CW_SGD: return run_sgd;
         case CW_ADAMW: return run_adamw;
+        case CW_ADAM: return run_adam;
         case CW_AXPY: return run_axpy;
         case CW_SCALE: return run_scale;
         case CW_SUM_OF_SQUARES: return run_sum_of_squares;

@@ -18,6 +18,8 @@ void relu(const float* x, float* y, std::size_t n);
 void relu_backward(const float* x, const float* dy, float* dx, std::size_t n);
 void gelu(const float* x, float* y, std::size_t n);
 void gelu_backward(const float* x, const float* dy, float* dx, std::size_t n);
+void silu(const float* x, float* y, std::size_t n);
+void silu_backward(const float* x, const float* dy, float* dx, std::size_t n);
 
 /// The sum over j of exp(x[j] - largest). 0 < n.
 double sum_of_exponentials(const float* x, double largest, std::size_t n);
@@ -48,11 +50,24 @@ struct AdamwStep {
 };
 void adamw(const AdamwStep& step, float* theta, const float* g, float* m, float* v, std::size_t n);
 
+struct AdamStep {
+    float keep, l2;
+    float beta1, rest1;  // rest: 1 - beta
+    float beta2, rest2;
+    float own, moment;
+    float correction, epsilon;
+};
+void adam(const AdamStep& step, float* theta, const float* g, float* m, float* v, std::size_t n);
+
 void axpy(float a, const float* x, float* y, std::size_t n);
 void scale(float a, float* x, std::size_t n);
 double sum_of_squares(const float* x, std::size_t n);
-/// sums[o] = (adds ? sums[o] : 0) + sum over b of x[b, o], each in double, rounded once.
-void column_sums(const float* x, std::size_t rows, std::size_t columns, cw_write write, float* sums);
+/// sums[o] = (adds ? sums[o] : 0) + sum over b of x[b, o], each in double, rounded once; for o in [begin, end).
+struct Columns {
+    std::size_t rows, columns;
+    std::size_t begin, end;
+};
+void column_sums(const float* x, const Columns& shape, cw_write write, float* sums);
 
 struct ExactPass {
     const float* values[CW_MAX_EXACT_TERMS];

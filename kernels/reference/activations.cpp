@@ -1,4 +1,4 @@
-// relu and the exact gelu, forward and backward, with the C library's erfc and exp in double.
+// relu, the exact gelu and silu, forward and backward, with the C library's erfc and exp in double.
 //
 // erfc(-z) instead of 1 + erf(z): the left tail keeps its relative precision.
 #include <cmath>
@@ -41,6 +41,23 @@ void gelu_backward(const cw_op&, const cw_run& run) {
     }
 }
 
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+void silu(const cw_op&, const cw_run& run) {
+    for (std::int64_t i = 0; i < length(run, 0); ++i) {
+        const double x = operand<const float>(run, 0)[i];
+        operand<float>(run, 1)[i] = static_cast<float>(x * sigmoid(x));
+    }
+}
+
+void silu_backward(const cw_op&, const cw_run& run) {
+    for (std::int64_t i = 0; i < length(run, 0); ++i) {
+        const double x = operand<const float>(run, 0)[i];
+        const double s = sigmoid(x);
+        operand<float>(run, 2)[i] = static_cast<float>(operand<const float>(run, 1)[i] * (s * (1 + x * (1 - s))));
+    }
+}
+
 }  // namespace
 
 HostKernel activation_kernel(std::int32_t kind) {
@@ -49,6 +66,8 @@ HostKernel activation_kernel(std::int32_t kind) {
         case CW_RELU_BACKWARD: return relu_backward;
         case CW_GELU: return gelu;
         case CW_GELU_BACKWARD: return gelu_backward;
+        case CW_SILU: return silu;
+        case CW_SILU_BACKWARD: return silu_backward;
         default: return nullptr;
     }
 }

@@ -15,5 +15,8 @@ HostKernel loss_kernel(std::int32_t kind);
 HostKernel optimizer_kernel(std::int32_t kind);
 HostKernel vector_kernel(std::int32_t kind);
 HostKernel exact_kernel(std::int32_t kind);
+HostKernel convolution_kernel(std::int32_t kind);
+HostKernel pooling_kernel(std::int32_t kind);
+HostKernel norm_kernel(std::int32_t kind);
 
 }  // namespace causeway::reference

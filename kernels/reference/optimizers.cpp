@@ -1,4 +1,4 @@
-// One step of SGD and of AdamW as PyTorch defines them (torch.optim.SGD, torch.optim.AdamW without amsgrad).
+// One step of SGD, of AdamW and of Adam's family as PyTorch defines them (torch.optim, without amsgrad).
 //
 // Arithmetic in double; what is kept between steps (theta, m, v) is rounded to float, and the step uses the rounded m.
 #include <cmath>
@@ -48,10 +48,26 @@ void adamw(const cw_op&, const cw_run& run) {
     }
 }
 
+void adam(const cw_op&, const cw_run& run) {
+    const auto* s = run.scalars;
+    const double keep = s[0], l2 = s[1], beta1 = s[2], beta2 = s[3];
+    for (std::int64_t i = 0; i < length(run, 0); ++i) {
+        float& theta = operand<float>(run, 0)[i];
+        float& m = operand<float>(run, 2)[i];
+        float& v = operand<float>(run, 3)[i];
+        double g = operand<const float>(run, 1)[i];
+        g = l2 != 0 ? g + l2 * theta : g;
+        m = static_cast<float>(beta1 * m + (1 - beta1) * g);
+        v = static_cast<float>(beta2 * v + (1 - beta2) * g * g);
+        const double direction = (s[4] != 0 ? s[4] * g : 0.0) + s[5] * m;
+        theta = static_cast<float>(keep * theta - direction / (std::sqrt(double{v}) * s[6] + s[7]));
+    }
+}
+
 }  // namespace
 
 HostKernel optimizer_kernel(std::int32_t kind) {
-    return kind == CW_SGD ? sgd : kind == CW_ADAMW ? adamw : nullptr;
+    return kind == CW_SGD ? sgd : kind == CW_ADAMW ? adamw : kind == CW_ADAM ? adam : nullptr;
 }
 
 }  // namespace causeway::reference

@@ -12,7 +12,7 @@ struct ReferenceDevice final : cw_device {
     cw_status prepare(const cw_op& op, std::unique_ptr<cw_plan>* plan, cw_error* error) override {
         HostKernel kernel = nullptr;
         for (const auto find : {matmul_kernel, activation_kernel, loss_kernel, optimizer_kernel, vector_kernel,
-                                exact_kernel}) {
+                                exact_kernel, convolution_kernel, pooling_kernel, norm_kernel}) {
             kernel = kernel == nullptr ? find(op.kind) : kernel;
         }
         return prepare_kernel(op, kernel, plan, error);

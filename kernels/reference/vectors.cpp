@@ -1,10 +1,11 @@
-// axpy, scale, fill, copy and the sum of squares.
+// axpy, scale, fill, copy, dropout and the sum of squares.
 //
 // axpy and scale round a to float and then each operation, because their result must be the same bits everywhere; so
 // does the sum of squares, whose 32 partial sums are part of its definition: lane i mod 32 takes x[i]^2 in order, and
 // the lanes are halved: lane j += lane j + 16, then 8, 4, 2, 1.
 #include <array>
 
+#include "common/random.h"
 #include "kernels/reference/kernels.h"
 
 namespace causeway::reference {
@@ -50,6 +51,21 @@ void copy(const cw_op&, const cw_run& run) {
     }
 }
 
+void dropout(const cw_op&, const cw_run& run) {
+    const double rate = run.scalars[0];
+    const std::array key{static_cast<std::uint32_t>(run.scalars[1]), static_cast<std::uint32_t>(run.scalars[2])};
+    const auto first = static_cast<std::uint64_t>(run.scalars[3]);
+    for (std::int64_t i = 0; i < length(run, 0); ++i) {
+        const auto e = first + static_cast<std::uint64_t>(i);
+        const auto block = e / 4;
+        const auto words =
+            philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(block >> 32), 0, 0}, key);
+        const bool keeps = words[e % 4] >= rate * 0x1p32;
+        const double x = operand<const float>(run, 0)[i];
+        operand<float>(run, 1)[i] = keeps ? static_cast<float>(x / (1 - rate)) : 0.0f;
+    }
+}
+
 }  // namespace
 
 HostKernel vector_kernel(std::int32_t kind) {
@@ -59,6 +75,7 @@ HostKernel vector_kernel(std::int32_t kind) {
         case CW_SUM_OF_SQUARES: return sum_of_squares;
         case CW_FILL: return fill;
         case CW_COPY: return copy;
+        case CW_DROPOUT: return dropout;
         default: return nullptr;
     }
 }

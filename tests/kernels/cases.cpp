@@ -1,4 +1,6 @@
-// The case table, the inputs of a case, and the tolerances with their reasons.
+// The case table and the inputs of a case.
+//
+// How far a backend may be from the reference is in allowances.cpp.
 #include "tests/kernels/cases.h"
 
 #include <fmt/format.h>
@@ -8,14 +10,13 @@
 #include <cmath>
 #include <limits>
 
+#include "common/assert.h"
 #include "common/random.h"
 #include "kernels/kinds.h"
+#include "kernels/window.h"
 
 namespace causeway::checker {
 namespace {
-
-constexpr double half_ulp = 0x1p-24;  // relative error of one rounding to float
-constexpr double smallest_float = 0x1p-149;
 
 using Shapes = std::vector<ops::MatmulShape>;
 // Empty in each dimension, single, odd, prime, powers of two and beside them, one of many rows, one above the blocks.
@@ -41,10 +42,14 @@ std::vector<cw_op> element_wise_ops(std::int64_t n) {
             ops::relu_backward(n),
             ops::gelu(n),
             ops::gelu_backward(n),
+            ops::silu(n),
+            ops::silu_backward(n),
+            ops::dropout(n),
             ops::sgd(ops::Momentum::absent, n),
             ops::sgd(ops::Momentum::plain, n),
             ops::sgd(ops::Momentum::nesterov, n),
             ops::adamw(n),
+            ops::adam(n),
             ops::axpy(n),
             ops::scale(n),
             ops::sum_of_squares(n),
@@ -55,6 +60,53 @@ std::vector<cw_op> element_wise_ops(std::int64_t n) {
             ops::exact_add(8, n),
             ops::exact_carry(n),
             ops::exact_mean(n)};
+}
+
+/// A square window over a square image; out sizes follow.
+Window window_of(std::int64_t batch, std::int64_t size, std::int64_t channels, std::int64_t outputs,
+                 std::int64_t window, std::int64_t stride, std::int64_t pad, std::int64_t groups) {
+    Window w{.batch = batch, .height = size, .width = size + 1, .channels = channels, .outputs = outputs,
+             .window_height = window, .window_width = window, .stride = stride, .above = pad, .below = pad,
+             .left = pad, .right = pad, .groups = groups};
+    w.out_height = (w.height + 2 * pad - window) / stride + 1;
+    w.out_width = (w.width + 2 * pad - window) / stride + 1;
+    return w;
+}
+
+// No image, one pixel, odd and prime channels, channels in whole blocks and beside them, strides, groups, depthwise.
+const std::vector<Window> convolutions = {
+    window_of(0, 4, 3, 2, 3, 1, 1, 1), window_of(1, 1, 1, 1, 1, 1, 0, 1),   window_of(2, 5, 1, 7, 3, 1, 1, 1),
+    window_of(3, 6, 3, 16, 3, 1, 1, 1), window_of(2, 8, 16, 32, 3, 1, 1, 1), window_of(2, 7, 13, 11, 3, 2, 1, 1),
+    window_of(2, 9, 32, 16, 5, 1, 2, 1), window_of(5, 6, 64, 64, 1, 1, 0, 1), window_of(2, 8, 32, 64, 1, 2, 0, 1),
+    window_of(2, 6, 6, 4, 3, 1, 1, 2),  window_of(2, 6, 32, 32, 3, 1, 1, 32), window_of(2, 8, 17, 33, 2, 2, 0, 1)};
+const std::vector<Window> pools = {
+    window_of(0, 4, 3, 3, 2, 2, 0, 1), window_of(1, 1, 1, 1, 1, 1, 0, 1), window_of(3, 6, 5, 5, 2, 2, 0, 1),
+    window_of(2, 7, 16, 16, 3, 2, 1, 1), window_of(4, 8, 33, 33, 2, 2, 0, 1), window_of(2, 4, 67, 67, 4, 1, 0, 1)};
+const std::vector<ops::NormShape> norms = {{0, 3, 4, 2, 1e-5},  {1, 1, 1, 1, 1e-5},   {5, 1, 7, 1, 1e-5},
+                                           {3, 4, 6, 3, 1e-3},  {2, 16, 32, 8, 1e-5}, {33, 9, 19, 1, 1e-5},
+                                           {64, 1, 129, 1, 1e-5}, {17, 25, 16, 16, 1e-5}};
+
+std::vector<cw_op> convolution_ops(const Window& w) {
+    return {ops::convolution(w),
+            ops::convolution(w, ops::Bias::absent),
+            ops::convolution_backward_data(w),
+            ops::convolution_backward_weights(w),
+            ops::convolution_backward_weights(w, ops::Write::accumulate),
+            ops::convolution_backward_weights(w, ops::Write::overwrite, ops::Bias::absent)};
+}
+
+std::vector<cw_op> pool_ops(const Window& w) {
+    return {ops::maxpool(w), ops::maxpool_backward(w), ops::avgpool(w), ops::avgpool_backward(w)};
+}
+
+std::vector<cw_op> norm_ops(const ops::NormShape& shape) {
+    return {ops::group_norm(shape),
+            ops::group_norm_backward(shape),
+            ops::group_norm_backward(shape, ops::Write::accumulate),
+            ops::batch_norm(shape),
+            ops::batch_norm_inference(shape),
+            ops::batch_norm_backward(shape),
+            ops::batch_norm_backward(shape, ops::Write::accumulate)};
 }
 
 std::vector<cw_op> softmax_ops(std::int64_t batch, std::int64_t classes) {
@@ -78,6 +130,10 @@ std::vector<std::vector<double>> scalars_of(const cw_op& op) {
         case CW_WEIGHTED_CROSS_ENTROPY: return {{3, 0}, {32, 0.1}};
         case CW_SGD: return {{0.05, 0.9, 0, 0, 1}, {0.1, 0.9, 0, 0, 2}, {0.01, 0.8, 0.25, 1e-3, 7}};
         case CW_ADAMW: return {{1e-3, 0.9, 0.999, 1e-8, 0.01, 1}, {3e-4, 0.8, 0.95, 1e-6, 0, 1000}};
+        case CW_DROPOUT: return {{0.5, 17, 4'000'000'000.0, 0}, {0.1, 3, 5, 1'000'003}};
+        case CW_BATCH_NORM: return {{0.1}, {1}};
+        case CW_ADAM:
+            return {{1, 0.01, 0.9, 0.999, 0, 1e-3, 31.6, 1e-8}, {0.99999, 0, 0.8, 0.95, 1e-4, 9e-4, 1.02, 1e-6}};
         case CW_AXPY: return {{-0.3}};
         case CW_SCALE: return {{1.7}};
         case CW_FILL: return {{-0.1}};
@@ -96,7 +152,14 @@ std::string name_of(const cw_op& op, Values values) {
     const auto& first = op.operands[0];
     name += op.integers[0] != 0 ? fmt::format(" [{}]", op.integers[0]) : "";
     name += fmt::format(" {} operands", op.operand_count);
-    name += first.rank == 2 ? fmt::format(" {}x{}", first.dims[0], first.dims[1]) : fmt::format(" {}", first.dims[0]);
+    for (std::int32_t i = 0; i < first.rank; ++i) {
+        name += fmt::format("{}{}", i == 0 ? " " : "x", first.dims[i]);
+    }
+    if (find_kind(op.kind)->extra == Extra::window) {
+        const auto& second = op.operands[1];
+        name += fmt::format(" and {}x{}x{}x{} stride {} pad {} groups {}", second.dims[0], second.dims[1],
+                            second.dims[2], second.dims[3], op.integers[1], op.integers[2], op.integers[6]);
+    }
     if (op.kind <= CW_MATMUL_BACKWARD_WEIGHTS) {
         name += fmt::format(" and {}x{}", op.operands[1].dims[0], op.operands[1].dims[1]);
     }
@@ -137,6 +200,17 @@ float exact_value(RandomStream& random) {
     return static_cast<float>(std::ldexp(random.normal() / 8, exponent));
 }
 
+/// Variances and inverse roots of them.
+bool is_spread(const cw_op& op, int operand) {
+    switch (op.kind) {
+        case CW_BATCH_NORM:
+        case CW_BATCH_NORM_INFERENCE: return operand == 4;
+        case CW_GROUP_NORM_BACKWARD:
+        case CW_BATCH_NORM_BACKWARD: return operand == 3;
+        default: return false;
+    }
+}
+
 void fill_floats(Buffer& buffer, const Case& tested, int operand, RandomStream& random) {
     for (std::size_t i = 0; i < buffer.count(); ++i) {
         float value = static_cast<float>(random.normal());
@@ -144,10 +218,15 @@ void fill_floats(Buffer& buffer, const Case& tested, int operand, RandomStream& 
             value = tested.values == Values::special ? exact_value(random) : value;
         } else if (tested.values == Values::special && random.below(8) == 0) {
             value = special_value(random);
+            // backend.h promises no more than something not finite where a norm's slopes meet infinities.
+            const bool norm = tested.op.kind == CW_GROUP_NORM_BACKWARD || tested.op.kind == CW_BATCH_NORM_BACKWARD;
+            value = norm && std::isinf(value) ? 1e4f : value;
         }
-        // AdamW's second moment is a mean of squares, and class weights are not negative.
-        const bool positive = (tested.op.kind == CW_ADAMW && operand == 3) ||
-                              (tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY && operand == 2);
+        // AdamW's second moment is a mean of squares, and class weights, variances and their inverse roots are not
+        // negative.
+        const bool positive = ((tested.op.kind == CW_ADAMW || tested.op.kind == CW_ADAM) && operand == 3) ||
+                              (tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY && operand == 2) ||
+                              is_spread(tested.op, operand);
         buffer.as<float>()[i] = positive ? std::abs(value) : value;
     }
 }
@@ -171,78 +250,6 @@ void fill_integers(Buffer& buffer, const Case& tested, int operand, RandomStream
     }
 }
 
-/// Runs the reference on changed operands: the sum of the absolute terms behind each output.
-Buffers reference_of(const Case& tested, const Buffers& operands) {
-    auto copies = operands;
-    const auto device = Device::open("reference");
-    ASSERT(device.has_value());
-    auto plan = device->prepare(tested.op);
-    ASSERT(plan.has_value());
-    std::vector<Operand> list;
-    for (const auto& buffer : copies) {
-        list.push_back(buffer.operand());
-    }
-    ASSERT(plan->run(list, tested.scalars).has_value());
-    return copies;
-}
-
-/// All floats made positive; those but the first then negative where an optimizer subtracts.
-Buffers magnitudes(const Buffers& operands, bool opposed) {
-    auto changed = operands;
-    for (std::size_t k = 0; k < changed.size(); ++k) {
-        for (std::size_t i = 0; i < changed[k].count() && changed[k].dtype() == CW_F32; ++i) {
-            const float size = std::abs(changed[k].as<float>()[i]);
-            changed[k].as<float>()[i] = opposed && k > 0 && k < 3 ? -size : size;
-        }
-    }
-    return changed;
-}
-
-/// `roundings` of the magnitude; a rounding to a denormal errs by up to its last place instead.
-std::vector<double> rounding_errors(const Buffer& magnitude, double roundings) {
-    std::vector<double> allowed(magnitude.count());
-    for (std::size_t i = 0; i < allowed.size(); ++i) {
-        allowed[i] = roundings * (half_ulp * std::abs(magnitude.value(i)) + smallest_float);
-    }
-    return allowed;
-}
-
-/// Terms of the sum behind one output element of a product.
-double depth(const cw_op& op) {
-    const auto& first = op.operands[0];
-    return static_cast<double>(op.kind == CW_MATMUL_BACKWARD_WEIGHTS ? first.dims[0] : first.dims[1]);
-}
-
-std::vector<double> softmax_allowance(const Case& tested, const Buffers& expected, int output) {
-    std::vector<double> allowed(expected[output].count(), 0.0);  // `correct` is a count: no error
-    for (std::size_t i = 0; i < allowed.size(); ++i) {
-        // The loss is summed in double from exponentials good to 1e-11. A gradient element is rounded once, relative
-        // to (p - onehot) / d, but for its own 1e-11 / d where p is near 1.
-        const double size = std::abs(expected[output].value(i));
-        const double of_gradient = 2 * half_ulp * size + 1e-10 / tested.scalars[0];
-        allowed[i] = output == 2 ? 1e-10 * (1 + size) : output == 4 ? of_gradient : 0;
-    }
-    return allowed;
-}
-
-/// The other losses: sums of double terms, whose exponentials and logarithms err by an ulp of double or two; a gradient
-/// is a difference of terms no larger than the weights and 1, divided by d, rounded once.
-std::vector<double> loss_allowance(const Case& tested, const Buffers& operands, const Buffers& expected, int output) {
-    const bool is_gradient = tested.op.operands[output].rank == 2;
-    const bool is_count = tested.op.operands[output].dtype == CW_I64;
-    double largest = 1;
-    for (std::size_t i = 0; tested.op.kind == CW_WEIGHTED_CROSS_ENTROPY && i < operands[2].count(); ++i) {
-        largest += operands[2].value(i);
-    }
-    std::vector<double> allowed(expected[output].count(), 0.0);
-    for (std::size_t i = 0; i < allowed.size() && !is_count; ++i) {
-        const double size = std::abs(expected[output].value(i));
-        allowed[i] = is_gradient ? 2 * half_ulp * size + 1e-10 * largest / tested.scalars[0] + smallest_float
-                                 : 1e-10 * (1 + size);
-    }
-    return allowed;
-}
-
 }  // namespace
 
 std::vector<Case> correctness_cases() {
@@ -252,6 +259,15 @@ std::vector<Case> correctness_cases() {
     }
     for (const auto n : lengths) {
         add_cases(cases, element_wise_ops(n));
+    }
+    for (const auto& window : convolutions) {
+        add_cases(cases, convolution_ops(window));
+    }
+    for (const auto& window : pools) {
+        add_cases(cases, pool_ops(window));
+    }
+    for (const auto& shape : norms) {
+        add_cases(cases, norm_ops(shape));
     }
     for (const auto& [batch, classes] : softmax_shapes) {
         add_cases(cases, softmax_ops(batch, classes));
@@ -269,6 +285,19 @@ std::vector<Case> speed_cases() {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }
+    for (const auto& window : {window_of(64, 27, 1, 32, 3, 1, 1, 1), window_of(64, 13, 32, 64, 3, 1, 1, 1),
+                               window_of(64, 31, 64, 64, 3, 1, 1, 1)}) {
+        for (const auto& op : {ops::convolution(window), ops::convolution_backward_data(window),
+                               ops::convolution_backward_weights(window)}) {
+            cases.push_back({name_of(op, Values::ordinary), op, {}});
+        }
+    }
+    for (const auto& op : pool_ops(window_of(64, 28, 32, 32, 2, 2, 0, 1))) {
+        cases.push_back({name_of(op, Values::ordinary), op, {}});
+    }
+    for (const auto& op : norm_ops({64, 1024, 64, 8, 1e-5})) {
+        cases.push_back({name_of(op, Values::ordinary), op, scalars_of(op).front()});
+    }
     auto streaming = element_wise_ops(n);
     streaming.push_back(ops::softmax_cross_entropy(4096, 10));
     streaming.push_back(ops::softmax_cross_entropy(64, 32768));
@@ -277,6 +306,18 @@ std::vector<Case> speed_cases() {
     }
     return cases;
 }
+
+namespace {
+
+/// The backward pass of a pool is given what the forward pass made of its input.
+void fill_pooled(const Case& tested, Buffers& operands) {
+    const auto device = Device::open("reference");
+    ASSERT(device.has_value());
+    auto plan = device->prepare(ops::maxpool(causeway::window_of(tested.op)));
+    ASSERT(plan.has_value() && plan->run({operands[0].operand(), operands[1].operand()}).has_value());
+}
+
+}  // namespace
 
 Buffers make_operands(const Case& tested, std::uint64_t seed) {
     Buffers operands;
@@ -290,6 +331,9 @@ Buffers make_operands(const Case& tested, std::uint64_t seed) {
             fill_integers(operands.back(), tested, k, random);
         }
     }
+    if (tested.op.kind == CW_MAXPOOL_BACKWARD) {
+        fill_pooled(tested, operands);
+    }
     return operands;
 }
 
@@ -297,12 +341,19 @@ Role role_of(const cw_op& op, int operand) {
     const bool last = operand == op.operand_count - 1;
     switch (op.kind) {
         case CW_MATMUL_BACKWARD_WEIGHTS:
+        case CW_CONVOLUTION_BACKWARD_WEIGHTS:
             return operand < 2 ? Role::in : op.integers[0] == CW_ACCUMULATE ? Role::both : Role::out;
+        case CW_GROUP_NORM: return operand < 3 ? Role::in : Role::out;
+        case CW_BATCH_NORM: return operand < 3 ? Role::in : operand < 5 ? Role::both : Role::out;
+        case CW_GROUP_NORM_BACKWARD:
+        case CW_BATCH_NORM_BACKWARD:
+            return operand < 5 ? Role::in : operand > 5 && op.integers[0] == CW_ACCUMULATE ? Role::both : Role::out;
         case CW_SOFTMAX_CROSS_ENTROPY:
         case CW_MEAN_SQUARED_ERROR:
         case CW_BINARY_CROSS_ENTROPY: return operand < 2 ? Role::in : Role::out;
         case CW_WEIGHTED_CROSS_ENTROPY: return operand < 3 ? Role::in : Role::out;
         case CW_SGD:
+        case CW_ADAM:
         case CW_ADAMW: return operand == 1 ? Role::in : Role::both;
         case CW_AXPY: return last ? Role::both : Role::in;
         case CW_SCALE:
@@ -316,6 +367,15 @@ bool splits(const cw_op& op, int operand) {
     switch (op.kind) {
         case CW_MATMUL: return operand == 0 || operand == op.operand_count - 1;
         case CW_MATMUL_BACKWARD_DATA: return operand != 1;
+        case CW_CONVOLUTION: return operand == 0 || operand == op.operand_count - 1;
+        case CW_CONVOLUTION_BACKWARD_DATA: return operand != 1;
+        case CW_GROUP_NORM: return operand != 1 && operand != 2;
+        case CW_BATCH_NORM_INFERENCE: return operand == 0 || operand == 5;
+        case CW_GROUP_NORM_BACKWARD: return operand != 1 && operand < 6;
+        case CW_DROPOUT:  // the second part would need another first element
+        case CW_BATCH_NORM:
+        case CW_BATCH_NORM_BACKWARD:
+        case CW_CONVOLUTION_BACKWARD_WEIGHTS:
         case CW_MATMUL_BACKWARD_WEIGHTS: return false;
         case CW_SOFTMAX_CROSS_ENTROPY:
         case CW_BINARY_CROSS_ENTROPY: return operand != 2 && operand != 3;
@@ -337,6 +397,11 @@ std::uint64_t bytes_moved(const cw_op& op) {
 }
 
 double flops(const cw_op& op) {
+    if (op.kind >= CW_CONVOLUTION && op.kind <= CW_CONVOLUTION_BACKWARD_WEIGHTS) {
+        const auto w = causeway::window_of(op);
+        return 2.0 * static_cast<double>(w.batch * w.out_size()) *
+               static_cast<double>(w.window_height * w.window_width * w.channels / w.groups);
+    }
     if (op.kind > CW_MATMUL_BACKWARD_WEIGHTS) {
         return 0;
     }
@@ -344,38 +409,6 @@ double flops(const cw_op& op) {
     const auto* second = op.operands[1].dims;
     const auto other = op.kind == CW_MATMUL ? second[0] : second[1];
     return 2.0 * static_cast<double>(first[0]) * static_cast<double>(first[1]) * static_cast<double>(other);
-}
-
-std::vector<double> allowed_error(const Case& tested, const Buffers& operands, const Buffers& expected, int output) {
-    switch (tested.op.kind) {
-        case CW_MATMUL:
-        case CW_MATMUL_BACKWARD_DATA:
-        case CW_MATMUL_BACKWARD_WEIGHTS:
-            // Any order of a float sum of n terms errs by at most n roundings of the sum of absolute terms (Higham,
-            // Accuracy and Stability of Numerical Algorithms, 3.1); two more for the bias and for adding to old values.
-            return rounding_errors(reference_of(tested, magnitudes(operands, false))[output], depth(tested.op) + 2);
-        case CW_SGD:
-        case CW_ADAMW:
-            // At most eight roundings, each relative to the sum of absolute terms.
-            return rounding_errors(reference_of(tested, magnitudes(operands, true))[output], 8);
-        case CW_GELU: {
-            // erfc's fit errs by 2 half ulps, the share and the product are rounded: 4, and one in reserve. Below
-            // x = -13 the share itself is denormal, and its error is multiplied by x, down to where all is 0.
-            auto allowed = rounding_errors(expected[output], 5);
-            std::ranges::for_each(allowed, [](double& error) { error += 16 * smallest_float; });
-            return allowed;
-        }
-        case CW_GELU_BACKWARD:
-            // As gelu, but relative to dy: the slope crosses zero near x = -0.75.
-            return rounding_errors(operands[1], 5);
-        case CW_SOFTMAX_CROSS_ENTROPY: return softmax_allowance(tested, expected, output);
-        case CW_WEIGHTED_CROSS_ENTROPY:
-        case CW_MEAN_SQUARED_ERROR:
-        case CW_BINARY_CROSS_ENTROPY: return loss_allowance(tested, operands, expected, output);
-        default:
-            // One rounding per operation in a fixed order, or integers: equal bits.
-            return std::vector<double>(expected[output].count(), 0.0);
-    }
 }
 
 }  // namespace causeway::checker

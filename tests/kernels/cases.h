@@ -1,6 +1,6 @@
 // The checker's cases: which operations, on which shapes and values, and how far a backend may be from the reference.
 //
-// One table gives correctness, bit equality and speed on every backend. A new kind is a few lines in cases.cpp.
+// One table gives correctness, bit equality and speed on every backend. A new kind is a few lines in allowances.cpp.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ std::uint64_t bytes_moved(const cw_op& op);
 /// Multiplications and additions of one run, 0 where memory decides.
 double flops(const cw_op& op);
 
-/// The largest allowed |backend - reference| of each element of an output. Each bound's reason stands in cases.cpp.
+/// The largest allowed |backend - reference| of each element of an output. The reasons stand in allowances.cpp.
 std::vector<double> allowed_error(const Case& tested, const Buffers& operands, const Buffers& expected, int output);
 
 }  // namespace causeway::checker

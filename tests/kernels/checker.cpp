@@ -140,7 +140,9 @@ Verdict check(std::string_view backend, const Case& tested, std::uint64_t seed) 
     verdict.repeats = again && same(*again, *actual);
     verdict.threads = on_two && same(*on_two, *actual);
     verdict.split = equal_in_parts(device, tested, before, *actual);
-    verdict.sets = tested.op.kind <= CW_MATMUL_BACKWARD_WEIGHTS || equal_on_sets(device, tested, before, *actual);
+    const bool onednn = tested.op.kind <= CW_MATMUL_BACKWARD_WEIGHTS ||
+                        (tested.op.kind >= CW_CONVOLUTION && tested.op.kind <= CW_CONVOLUTION_BACKWARD_WEIGHTS);
+    verdict.sets = onednn || equal_on_sets(device, tested, before, *actual);
     return verdict;
 }
 

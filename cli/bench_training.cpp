@@ -1,0 +1,197 @@
+// Benchmarks of the training engine: steps of three networks beside their targets, and a CNN on images of one's own.
+//
+// The targets were set on a processor whose fused multiply-adds give 268 GFLOP/s a core (f32). On another machine the
+// bound moves with that figure, so the bench measures it too: a large matrix product is within a few percent of it.
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include <fmt/format.h>
+
+#include "cli/bench.h"
+#include "common/random.h"
+#include "configs/batches.h"
+#include "data/reader.h"
+#include "model/initialise.h"
+#include "split/flow.h"
+
+namespace causeway::cli {
+namespace {
+
+/// A network, its batch, and what a step should take on the machine of the targets with two threads.
+struct Workload {
+    std::string_view name;
+    std::vector<std::string> layers;
+    Shape input;
+    std::uint32_t batch;
+    int steps;
+    std::string_view optimizer;
+    std::string_view target;
+    double flops;  // of a forward pass of one example
+};
+
+const std::vector<Workload>& workloads() {
+    static const std::vector<Workload> list = {
+        {"MLP 784-512-512-10, batch 128, SGD momentum",
+         {"dense 512", "relu", "dense 512", "relu", "dense 10"},
+         {784},
+         128,
+         40,
+         "sgd learning_rate=0.01 momentum=0.9",
+         "target 1.05 ms",
+         2.0 * (784 * 512 + 512 * 512 + 512 * 10)},
+        {"CNN 32-64-fc128-fc10, 28x28, batch 64, SGD",
+         {"conv 32 3x3", "relu", "maxpool 2", "conv 64 3x3", "relu", "maxpool 2", "flatten", "dense 128", "relu",
+          "dense 10"},
+         {28, 28, 1},
+         64,
+         20,
+         "sgd learning_rate=0.01",
+         "target 5.2 ms",
+         2.0 * (784.0 * 32 * 9 + 196.0 * 64 * 9 * 32 + 3136.0 * 128 + 1280)},
+        {"ResNet-18 (CIFAR shape), batch 64, SGD momentum",
+         {"resnet-18 10"},
+         {32, 32, 3},
+         64,
+         2,
+         "sgd learning_rate=0.01 momentum=0.9",
+         "target 0.6 x PyTorch's (tests/bench)",
+         2.0 * 555.4e6},
+    };
+    return list;
+}
+
+std::vector<float> random_values(std::size_t count) {
+    RandomStream random({.seed = 1, .purpose = "bench"});
+    std::vector<float> values(count);
+    for (auto& value : values) {
+        value = static_cast<float>(random.uniform() - 0.5);
+    }
+    return values;
+}
+
+Dataset random_dataset(std::size_t examples, const Shape& shape, std::uint32_t classes) {
+    Dataset dataset;
+    dataset.name = "random";
+    dataset.shape = shape;
+    dataset.classes = classes;
+    dataset.features = random_values(examples * static_cast<std::size_t>(element_count(shape)));
+    for (std::size_t i = 0; i < examples; ++i) {
+        dataset.labels.push_back(static_cast<std::uint32_t>(i % classes));
+    }
+    return dataset;
+}
+
+/// GFLOP/s of a large product, best of many: what the machine can do.
+Result<double> peak_rate(int threads) {
+    TRY_ASSIGN(const auto device, Device::open("auto", {.threads = threads}));
+    const ops::MatmulShape shape{512, 1024, 1024};
+    TRY_ASSIGN(auto plan, device.prepare(ops::matmul(shape, ops::Bias::absent)));
+    const auto x = random_values(512 * 1024), w = random_values(1024 * 1024);
+    std::vector<float> y(512 * 1024);
+    double best = 1e9;
+    for (int i = 0; i < 30; ++i) {
+        const auto begin = real_now();
+        TRY(plan.run({x, w, y}));
+        best = std::min(best, seconds(real_now() - begin));
+    }
+    return 2.0 * 512 * 1024 * 1024 / best * 1e-9;
+}
+
+double peak_megabytes() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+Result<TrainJob> job_of(const Workload& work) {
+    const auto chain = Chain::parse(work.layers, work.input, "cross-entropy");
+    ASSERT(chain.has_value());
+    TRY_ASSIGN(const auto program, compile_flow("local-epochs", {.chain = *chain, .cell = whole_chain(*chain)}));
+    TRY_ASSIGN(const auto optimizer, parse_optimizer(work.optimizer));
+    TrainJob job{.program = program, .chain = *chain, .start = initial_model(*chain, 1), .optimizer = optimizer};
+    job.batch = work.batch;
+    return job;
+}
+
+Result<BenchRow> step_row(const Workload& work, int threads, double peak) {
+    TRY_ASSIGN(auto device, Device::open("auto", {.threads = threads}));
+    Trainer trainer(std::move(device));
+    TRY_ASSIGN(const auto job, job_of(work));
+    const auto dataset = random_dataset(work.batch * static_cast<std::size_t>(work.steps), work.input, 10);
+    Status trained;
+    const double time = median_seconds(5, [&] {
+        TrainingBatches batches(dataset, work.batch, {});
+        const auto result = trainer.train(job, batches);
+        trained = result ? Status() : Status(fail(result.error()));
+    });
+    TRY(trained);
+    const double step = time / work.steps;
+    const double rate = 3 * work.flops * work.batch / step * 1e-9;  // forward and twice as much backward, roughly
+    return BenchRow{fmt::format("{}, {} thread{}", work.name, threads, threads == 1 ? "" : "s"), 1e3 * step,
+                    "ms a step",
+                    fmt::format("{}{:.0f} % of {:.0f} GFLOP/s, peak {:.0f} MB",
+                                threads == 2 ? std::string(work.target) + "; " : "", 100 * rate / peak, peak,
+                                peak_megabytes())};
+}
+
+/// Images [begin, end) of a dataset.
+Dataset part_of(const Dataset& whole, std::size_t begin, std::size_t end) {
+    Dataset part = whole;
+    const auto size = static_cast<std::ptrdiff_t>(whole.example_size());
+    const auto first = static_cast<std::ptrdiff_t>(begin), last = static_cast<std::ptrdiff_t>(end);
+    part.features.assign(whole.features.begin() + first * size, whole.features.begin() + last * size);
+    part.labels.assign(whole.labels.begin() + first, whole.labels.begin() + last);
+    return part;
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_training(const BenchOptions&) {
+    std::vector<BenchRow> rows;
+    for (const int threads : {1, 2}) {
+        TRY_ASSIGN(const double peak, peak_rate(threads));
+        rows.push_back({fmt::format("product 512x1024x1024, {} thread{}", threads, threads == 1 ? "" : "s"), peak,
+                        "GFLOP/s", "what the processor gives"});
+        for (const auto& work : workloads()) {
+            TRY_ASSIGN(auto row, step_row(work, threads, peak));
+            rows.push_back(std::move(row));
+        }
+    }
+    return rows;
+}
+
+/// Four fifths train for five epochs, the rest is held out; on 10,000 images of MNIST the target is 0.975.
+Result<std::vector<BenchRow>> bench_images(const BenchOptions& options) {
+    if (options.data.empty()) {
+        return std::vector{BenchRow{"skipped", 0, "", "needs images: --data FOLDER with IDX images and labels"}};
+    }
+    TRY_ASSIGN(const auto dataset, read_dataset(options.data, {.label = "", .shape = {28, 28, 1},
+                                                               .scale = Scale{{0, 255}, {0, 1}}}));
+    const std::size_t cut = dataset.size() * 4 / 5;
+    const auto training = part_of(dataset, 0, cut), held_out = part_of(dataset, cut, dataset.size());
+    Workload work = workloads()[1];
+    work.optimizer = "sgd learning_rate=0.05 momentum=0.9 schedule=cosine rounds=5 factor=0.05";
+    work.batch = 32;
+    TRY_ASSIGN(auto job, job_of(work));
+    TRY_ASSIGN(auto device, Device::open("auto", {.threads = 2}));
+    Trainer trainer(std::move(device));
+    std::vector<BenchRow> rows;
+    const auto begin = real_now();
+    for (std::uint64_t epoch = 1; epoch <= 5; ++epoch) {
+        TrainingBatches batches(training, job.batch, {.seed = 1, .round = epoch});
+        job.draws.round = epoch;
+        TRY_ASSIGN(auto result, trainer.train(job, batches));
+        job.start = std::move(result.end);
+        job.optimizer_state = std::move(result.optimizer_state);
+        EvaluationBatches evaluation(held_out);
+        TRY_ASSIGN(const auto found, trainer.evaluate(job.chain, job.start, evaluation));
+        rows.push_back({fmt::format("accuracy after {} epoch{}", epoch, epoch == 1 ? "" : "s"), found.accuracy, "",
+                        fmt::format("{} images trained, {} held out", cut, dataset.size() - cut)});
+    }
+    rows.back().note += fmt::format("; target 0.975; {:.1f} s in all", seconds(real_now() - begin));
+    return rows;
+}
+
+}  // namespace causeway::cli

@@ -1,0 +1,20 @@
+// The convolution kinds by oneDNN. Its headers stay in convolution.cpp.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "kernels/host.h"
+
+namespace causeway::cpu {
+
+struct OnednnEngine;
+
+/// threads  the trainer thread only: prepare and run enter OpenMP
+cw_status prepare_convolution(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op,
+                              std::unique_ptr<cw_plan>* plan, cw_error* error);
+
+/// oneDNN's name of the chosen code ("brgconv:avx512_core"), empty where none is needed. For tests: never "ref".
+std::string convolution_implementation(const cw_plan& plan);
+
+}  // namespace causeway::cpu
