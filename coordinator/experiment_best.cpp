@@ -26,7 +26,7 @@ const RoundRecord* ExperimentMachine::best() const {
     const auto worth_here = [&](const ModelEvaluated& evaluation) {
         return worth(evaluation, config_.evaluation.metric, metric_of(evaluation));
     };
-    const RoundRecord* best = nullptr;
+    const RoundRecord* best = identity_.best_before ? &*identity_.best_before : nullptr;
     for (const auto& record : records_) {
         if (record.evaluation && (best == nullptr || worth_here(*record.evaluation) > worth_here(*best->evaluation))) {
             best = &record;

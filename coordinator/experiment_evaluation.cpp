@@ -67,7 +67,7 @@ void ExperimentMachine::ask_to_evaluate(Turn turn, const Member& member) const {
     for (const auto& [round, evaluation] : evaluating_at_clients_) {
         if (evaluation.waits_for(member.node)) {
             const auto clients = turn.members.live_holders(config_.data.dataset).size();
-            turn.effects.send.push_back({member.session, evaluation_request_for(records_.at(round), clients)});
+            turn.effects.send.push_back({member.session, evaluation_request_for(*record(round), clients)});
         }
     }
 }
@@ -117,7 +117,7 @@ void ExperimentMachine::settle_evaluation(Turn turn, std::uint32_t round) {
     if (over() || waits || evaluations_due_.erase(round) == 0) {
         return;
     }
-    auto& record = records_.at(round);
+    auto& record = *find_record(round);
     if (const auto here = evaluated_here_.extract(round)) {
         record.evaluation = here.mapped();
     }

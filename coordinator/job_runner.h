@@ -62,8 +62,10 @@ private:
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
     void check(const AbsorbUpdate& job, const std::filesystem::path& path,
                const std::shared_ptr<const RoundInput>& input);
-    void add(const AbsorbUpdate& job, CheckedUpdate checked);
-    void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error);
+    void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);
+    void use_committed_model(const MakeModel& job);
+    void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
+                         Duration verify = {}, Duration aggregate = {});
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);
     [[nodiscard]] Result<Bytes> read_named_model(const std::string& name) const;

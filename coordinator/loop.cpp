@@ -76,6 +76,11 @@ void Loop::take(CoordinatorEffects effects) {
     if (!evaluations.empty()) {
         evaluations_[number] = std::move(evaluations);
     }
+    for (const auto& persist : persists) {
+        if (const auto* commit = std::get_if<SaveCommit>(&persist)) {
+            committing_[number] = {commit->experiment, commit->round};
+        }
+    }
     if (!persists.empty()) {
         partners_.store.execute(number, std::move(persists));
     }
@@ -159,6 +164,9 @@ void Loop::on(const StepStored& event) {
     }
     effects_.stored(event.step);
     release();
+    if (const auto commit = committing_.extract(event.step)) {
+        step(commit.mapped());
+    }
 }
 
 /// A refusal is also the end of the connection: of an enrolment, the only kind that is refused here.

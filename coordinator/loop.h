@@ -123,6 +123,7 @@ private:
     std::uint64_t last_question_ = 0;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::map<std::uint64_t, std::vector<SaveEvaluation>> evaluations_;  // by the step that stores them
+    std::map<std::uint64_t, CommitStored> committing_;  // by the step that holds it
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};

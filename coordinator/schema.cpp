@@ -118,7 +118,15 @@ ALTER TABLE evaluations ADD COLUMN detail TEXT NOT NULL DEFAULT '{}';   -- JSON:
 ALTER TABLE evaluations ADD COLUMN worth REAL;   -- by evaluation.metric, greater is better; NULL: not measured
 )sql";
 
-constexpr std::array migrations{format_1, format_3};
+// Resumed experiments and the pin of the engine's build.
+constexpr const char* format_4 = R"sql(
+-- The experiment whose commit of parent_round it goes on from; 0: none. build: of the engine that runs it, or empty.
+ALTER TABLE experiments ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN parent_round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN build TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array migrations{format_1, format_2, format_3, format_4};
 
 }  // namespace
 
