@@ -19,6 +19,10 @@ constexpr Bench benches[] = {
     {"commits", "durable commits: snapshot and transaction, with their flushes", bench_commits},
     {"transfer", "a pull between two processes over TLS on loopback", bench_transfer},
     {"rounds", "whole rounds of 8 clients, 100,000 parameters, next to no training", bench_rounds},
+    {"exchange", "6 clients with a model of 100 MB: rate and memory", bench_exchange},
+    {"sessions", "1,000 sessions over TLS: admission, memory, a broadcast, a round, a restart", bench_sessions},
+    {"idle", "a coordinator and 8 clients at rest", bench_idle},
+    {"faults", "from a client's end or silence to the next committed round", bench_faults},
     {"simulate", "the simulator: rounds a second without training, 10,000 virtual clients", bench_simulate},
 };
 
@@ -45,11 +49,12 @@ int run_one(const Bench& bench, const BenchOptions& options, Output output) {
                           .set("what", row.what)
                           .set("value", row.value)
                           .set("unit", row.unit)
+                          .set("target", row.target)
                           .set("note", row.note));
-        cells.push_back({row.what, fmt::format("{:.4g}", row.value), row.unit, row.note});
+        cells.push_back({row.what, fmt::format("{:.4g}", row.value), row.unit, row.target, row.note});
     }
     output.line(fmt::format("\n{}: {}", styled(bench.name, "1"), bench.about));
-    output.line(table({"what", "median", "unit", "note"}, cells));
+    output.line(table({"what", "median", "unit", "target", "note"}, cells));
     return exit_done;
 }
 

@@ -18,7 +18,8 @@ struct BenchRow {
     std::string what;
     double value = 0;
     std::string unit;
-    std::string note;  // the target, the other side, or what limits it
+    std::string note;    // the other side, or what limits it
+    std::string target;  // "5 or more", "1.2 or less"; empty: none
 };
 
 struct Bench {
@@ -37,6 +38,10 @@ Result<std::vector<BenchRow>> bench_images(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_rounds(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_sessions(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_idle(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_faults(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_exchange(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_simulate(const BenchOptions& options);
 /// The other process of bench_transfer: serves one blob until its peer goes.
 Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options);

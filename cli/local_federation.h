@@ -45,6 +45,8 @@ public:
     void stop();
 
     [[nodiscard]] const std::filesystem::path& folder() const { return options_.folder; }
+    /// The coordinator's, then the clients'.
+    [[nodiscard]] std::vector<Process>& processes() { return processes_; }
     /// A client's part of the data, from 0.
     [[nodiscard]] const std::filesystem::path& part(std::size_t client) const { return parts_[client].path; }
 

@@ -209,7 +209,7 @@ Status OperatorSession::fetch(const std::string& model_sha256, std::uint64_t byt
     const auto serves_nothing = [](const Digest&, const PeerIdentity&) -> Result<Blob> {
         return fail(ErrorKind::refused, "not_served", "a command serves nothing");
     };
-    using Done = Result<fs::path>;
+    using Done = Result<FetchedBlob>;
     const auto done = std::make_shared<BoundedQueue<Done>>(1);
     TransferEngine transfers(*link_, bulk_, serves_nothing);
     transfers.attach(connection_, address_, session_);

@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <sstream>
 
 #include <fcntl.h>
 #include <poll.h>
@@ -129,6 +131,31 @@ std::string Process::log_tail() const {
     auto lines = split_text(trim(as_text(*bytes)), '\n');
     const auto count = std::min(tail_lines, lines.size());
     return join(std::span(lines).last(count), "\n");
+}
+
+ProcessUsage process_usage(pid_t pid) {
+    const std::string folder = "/proc/" + std::to_string(pid);
+    ProcessUsage usage;
+    std::ifstream status(folder + "/status");
+    for (std::string word; status >> word;) {
+        auto* bytes = word == "VmRSS:" ? &usage.resident : word == "VmHWM:" ? &usage.peak : nullptr;
+        if (bytes && status >> *bytes) {
+            *bytes *= 1024;
+        }
+    }
+    std::ifstream stat(folder + "/stat");
+    std::string text;
+    std::getline(stat, text);
+    std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+    std::string skipped;
+    for (int i = 0; i < 11; ++i) {  // state to cmajflt; user and system time follow, in ticks
+        fields >> skipped;
+    }
+    double user = 0;
+    double system = 0;
+    fields >> user >> system;
+    usage.cpu_seconds = (user + system) / static_cast<double>(sysconf(_SC_CLK_TCK));
+    return usage;
 }
 
 }  // namespace causeway::cli

@@ -28,6 +28,7 @@ public:
     /// Whether it still runs; its exit status afterwards is exit_status().
     [[nodiscard]] bool running();
     [[nodiscard]] int exit_status() const { return status_; }
+    [[nodiscard]] pid_t pid() const { return pid_; }
     /// Sends SIGTERM and does not wait.
     void ask_to_stop();
     /// Asks it to end and waits; kills it after `patience`.
@@ -42,5 +43,13 @@ private:
     int status_ = 0;
     std::filesystem::path log_;
 };
+
+/// What the kernel says of a process; zeros when it is gone.
+struct ProcessUsage {
+    double cpu_seconds = 0;        // user and system
+    std::uint64_t resident = 0;    // bytes
+    std::uint64_t peak = 0;        // of resident
+};
+[[nodiscard]] ProcessUsage process_usage(pid_t pid);
 
 }  // namespace causeway::cli

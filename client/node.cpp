@@ -26,6 +26,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
+constexpr Duration settle_interval = std::chrono::seconds(1);
+constexpr std::uint64_t small_model = 4 << 20;  // comes in memory: files would take more time than its way
 
 struct StepStored {
     std::uint64_t step = 0;
@@ -36,7 +38,7 @@ struct StartTraining {
 };
 struct Fetched {
     FetchModel job;
-    Result<fs::path> file;
+    Result<FetchedBlob> blob;
 };
 struct CacheChecked {
     FetchModel job;
@@ -98,6 +100,7 @@ struct Node::Parts {
     bool welcomed = false;
     Instant now{};
     Instant wake_at = never;
+    Instant settle_at{};
 
     Parts(Enrolment e, NodeOptions o) : enrolment(std::move(e)), options(std::move(o)) {}
     Parts(const Parts&) = delete;
@@ -202,6 +205,13 @@ Status Node::Parts::run() {
             std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue->pop_for(patience);
         now = real_now();
+        if (now >= settle_at) {
+            settle_at = now + settle_interval;
+            files->settle();
+            if (session->working() || session->holds()) {
+                transfers->want(connection);  // what is held here, the coordinator pulls when it has room
+            }
+        }
         if (options.alive) {
             options.alive(now);
         }
@@ -297,20 +307,25 @@ void Node::Parts::on(const CacheChecked& event) {
     const Fetch fetch{.digest = event.job.model,
                       .bytes = event.job.bytes,
                       .destination = options.state / "downloads" / event.job.model.hex(),
-                      .durability = Durability::unflushed};
-    transfers->fetch(connection, fetch, [q = queue, job = event.job](Result<fs::path> file) {
-        q->push(Fetched{job, std::move(file)});
+                      .durability = Durability::unflushed,
+                      .in_memory_up_to = small_model};
+    transfers->fetch(connection, fetch, [q = queue, job = event.job](Result<FetchedBlob> blob) {
+        q->push(Fetched{job, std::move(blob)});
     });
 }
 
 void Node::Parts::on(const Fetched& event) {
-    if (!event.file) {
-        if (event.file.error().code == "disk_full") {
+    if (!event.blob) {
+        if (event.blob.error().code == "disk_full") {
             files->make_room();
         }
-        return step(ModelFetched{event.job.model, event.file.error()});
+        return step(ModelFetched{event.job.model, event.blob.error()});
     }
-    files->adopt_model(event.job.model, *event.file, [q = queue, model = event.job.model](const Status& adopted) {
+    if (event.blob->bytes) {
+        files->adopt_model(event.job.model, event.blob->bytes);
+        return step(ModelFetched{event.job.model, std::nullopt});
+    }
+    files->adopt_model(event.job.model, event.blob->file, [q = queue, model = event.job.model](const Status& adopted) {
         q->push(Event(ModelFetched{model, adopted ? std::nullopt : std::optional(adopted.error())}));
     });
 }
@@ -423,6 +438,7 @@ void Node::Parts::on(const LinkEvent& event) {
         }
         if (std::holds_alternative<Assign>(e.message)) {
             link->set_pace(connection, Pace::leased);
+            transfers->want(connection);
         } else if (std::holds_alternative<Ended>(e.message)) {
             link->set_pace(connection, Pace::idle);
         }

@@ -6,6 +6,8 @@
 namespace causeway::node {
 namespace {
 
+constexpr Duration model_stays = std::chrono::seconds(2);  // newest for so long: rounds are not that fast, or over
+
 /// One assignment at a time fetches one model: when that is here, what else lies half done will never be asked for.
 void clear_downloads(const std::filesystem::path& folder) {
     std::error_code ignored;
@@ -30,6 +32,7 @@ NodeFiles::NodeFiles(StateFolder folder, ModelCache cache)
 
 NodeFiles::~NodeFiles() {
     retry_.stop();
+    thread_->post([this] { write_newest(); });
     thread_.reset();
 }
 
@@ -76,7 +79,9 @@ Status NodeFiles::apply_one(const ForgetExperiment& what) {
 }
 
 void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
-    thread_->post([this, model, done = std::move(done)] { done(cache_.has(model)); });
+    thread_->post([this, model, done = std::move(done)] {
+        done((newest_ && newest_->digest == model) || cache_.has(model));
+    });
 }
 
 void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
@@ -91,6 +96,30 @@ void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& fi
     });
 }
 
+void NodeFiles::adopt_model(const Digest& model, std::shared_ptr<const Bytes> bytes) {
+    thread_->post([this, model, bytes = std::move(bytes)]() mutable {
+        newest_ = NewestModel{model, std::move(bytes), real_now(), false};
+    });
+}
+
+void NodeFiles::settle() {
+    thread_->post([this] {
+        if (newest_ && real_now() - newest_->since > model_stays) {
+            write_newest();
+        }
+    });
+}
+
+/// A failure costs a transfer after a restart, no more.
+void NodeFiles::write_newest() {
+    if (newest_ && !newest_->written) {
+        newest_->written = true;
+        if (const auto put = cache_.put(newest_->digest, *newest_->bytes); !put) {
+            log_warn("node", put.error().message);
+        }
+    }
+}
+
 void NodeFiles::make_room() {
     thread_->post([this] { cache_.make_room(); });
 }
@@ -98,12 +127,16 @@ void NodeFiles::make_room() {
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
+            if (newest_ && newest_->digest == assign.model) {
+                TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment));
+                return TrainingStart{newest_->bytes, std::move(base)};
+            }
             auto model = cache_.read(assign.model);
             if (!model) {
                 return fail(model.error().kind, "model_lost", model.error().message);
             }
             TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
-            return TrainingStart{*std::move(model), std::move(base)};
+            return TrainingStart{std::make_shared<const Bytes>(*std::move(model)), std::move(base)};
         }());
     });
 }

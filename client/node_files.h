@@ -1,7 +1,9 @@
 // The node's disk on its own thread: state folder and model cache, and the updates that the coordinator may pull.
 //
 // Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in
-// memory, published as an immutable map, so that the transfer thread serves it without asking.
+// memory, published as an immutable map, so that the transfer thread serves it without asking. A small model comes and
+// is used in memory; it reaches the cache on disk, where it only matters after a restart, when nothing newer has come
+// for a while.
 #pragma once
 
 #include <atomic>
@@ -20,7 +22,7 @@ namespace causeway::node {
 
 /// What training starts from.
 struct TrainingStart {
-    Bytes model;
+    std::shared_ptr<const Bytes> model;
     StateSections base;
 };
 
@@ -43,6 +45,10 @@ public:
     void read_model(const Digest& model, std::function<void(Result<Bytes>)> done);
     /// Takes a fetched and verified file into the cache.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
+    /// Takes a fetched and verified model that is in memory: what is posted after it finds it.
+    void adopt_model(const Digest& model, std::shared_ptr<const Bytes> bytes);
+    /// Now and then: writes the model that came in memory, unless a newer one is about to replace it.
+    void settle();
     /// The disk is full where the cache cannot see it: all models but the last used go.
     void make_room();
     void start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
@@ -58,11 +64,19 @@ private:
     Status with_room(const std::function<Status()>& store);
     Status apply_one(const ResolvePending& what);
     Status apply_one(const ForgetExperiment& what);
+    void write_newest();
     void publish(const Digest& update, std::shared_ptr<const Bytes> bytes);
     void withdraw(const Digest& update);
 
     StateFolder folder_;  // files thread
     ModelCache cache_;    // files thread
+    struct NewestModel {
+        Digest digest;
+        std::shared_ptr<const Bytes> bytes;
+        Instant since{};
+        bool written = false;
+    };
+    std::optional<NewestModel> newest_;  // files thread
     std::atomic<std::shared_ptr<const Held>> held_;
     Retry retry_;
     std::unique_ptr<WorkThread> thread_;

@@ -60,16 +60,16 @@ NodeTrainer::~NodeTrainer() {
     thread_.reset();
 }
 
-void NodeTrainer::train(Assign assign, Bytes model, StateSections base, Progress progress,
+void NodeTrainer::train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
                         std::function<void(Result<TrainingOutput>)> done) {
     struct Job {
         Assign assign;
-        Bytes model;
+        std::shared_ptr<const Bytes> model;
         StateSections base;
     };
     const auto job = std::make_shared<Job>(Job{std::move(assign), std::move(model), std::move(base)});
     thread_->post([this, job, generation = generation_.load(), progress = std::move(progress), done = std::move(done)] {
-        done(train_now(job->assign, job->model, job->base, progress, generation));
+        done(train_now(job->assign, *job->model, job->base, progress, generation));
     });
 }
 

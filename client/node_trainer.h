@@ -25,7 +25,7 @@ public:
     NodeTrainer& operator=(const NodeTrainer&) = delete;
 
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
-    void train(Assign assign, Bytes model, StateSections base, Progress progress,
+    void train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
                std::function<void(Result<TrainingOutput>)> done);
     /// On the held-out examples, in slices between which a training goes first.
     ///

@@ -60,6 +60,7 @@ public:
 
     [[nodiscard]] bool online() const { return link_ == Link::online; }
     [[nodiscard]] bool working() const { return work_.has_value(); }
+    [[nodiscard]] bool holds() const { return !held_.empty(); }
     [[nodiscard]] std::vector<HeldUpdate> held() const;
 
 private:

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <functional>
 #include <system_error>
 
 #include "common/crash_point.h"
+#include "common/spare_file.h"
 
 namespace causeway::node {
 namespace {
@@ -87,37 +89,47 @@ ByteWriter begin_file(std::string_view magic) {
     return out;
 }
 
-Status write_checked(const fs::path& path, ByteWriter out) {
+/// `tail` follows the check and is not part of what it covers.
+Status write_checked(const fs::path& path, const fs::path& spare, ByteWriter out, ByteView tail = {}) {
     auto bytes = out.take();
     const auto check = sha256(bytes);
+    bytes.reserve(bytes.size() + check.bytes.size() + tail.size());
     bytes.insert(bytes.end(), check.bytes.begin(), check.bytes.end());
-    return write_file_durably(path, bytes, FileMode::secret);
+    bytes.insert(bytes.end(), tail.begin(), tail.end());
+    return write_file_durably_over(spare, path, bytes, FileMode::secret);
 }
 
-/// The contents between magic and check; empty when there is no such file.
-Result<std::optional<Bytes>> read_checked(const fs::path& path, std::string_view magic, std::uint64_t limit) {
+tl::unexpected<Error> damaged(const fs::path& path, std::string_view what) {
+    return fail(ErrorKind::corrupt, "state_damaged",
+                path.string() + ": " + std::string(what) + "; move it away and join the next round afresh");
+}
+
+/// The contents between magic and a check of `tail` bytes before the end; empty when there is no such file.
+Result<std::optional<Bytes>> read_checked(const fs::path& path, std::string_view magic, std::uint64_t limit,
+                                          const std::function<Result<std::size_t>(ByteView)>& tail_size) {
     auto bytes = read_file(path, limit);
     if (!bytes && bytes.error().kind == ErrorKind::not_found) {
         return std::optional<Bytes>{};
     }
     TRY(bytes);
     const auto head = magic.size() + sizeof version;
-    constexpr auto tail = sizeof(Digest);
-    const auto damaged = [&](std::string_view what) {
-        return fail(ErrorKind::corrupt, "state_damaged",
-                    path.string() + ": " + std::string(what) + "; move it away and join the next round afresh");
-    };
-    if (bytes->size() < head + tail || as_text(*bytes).substr(0, magic.size()) != magic) {
-        return damaged("not a state file");
+    if (bytes->size() < head + sizeof(Digest) || as_text(*bytes).substr(0, magic.size()) != magic) {
+        return damaged(path, "not a state file");
     }
-    const auto body = ByteView(*bytes).first(bytes->size() - tail);
-    if (!std::ranges::equal(sha256(body).bytes, ByteView(*bytes).last(tail))) {
-        return damaged("the contents are not what was written");
+    const auto tail = tail_size(ByteView(*bytes).subspan(head));
+    if (!tail || *tail > bytes->size() - head - sizeof(Digest)) {
+        return damaged(path, "the contents are not what was written");
+    }
+    const auto body = ByteView(*bytes).first(bytes->size() - *tail - sizeof(Digest));
+    if (!std::ranges::equal(sha256(body).bytes, ByteView(*bytes).subspan(body.size(), sizeof(Digest)))) {
+        return damaged(path, "the contents are not what was written");
     }
     if (as_text(*bytes).substr(magic.size(), sizeof version) != as_text(std::as_bytes(std::span(&version, 1)))) {
-        return damaged("another version of the format");
+        return damaged(path, "another version of the format");
     }
-    return std::optional(to_bytes(body.subspan(head)));
+    auto contents = to_bytes(body.subspan(head));
+    contents.insert(contents.end(), bytes->end() - static_cast<std::ptrdiff_t>(*tail), bytes->end());
+    return std::optional(std::move(contents));
 }
 
 }  // namespace
@@ -163,7 +175,7 @@ Status StateFolder::clear_leftovers() const {
     std::error_code ignored;
     std::vector<fs::path> unfinished;
     for (const auto& entry : fs::directory_iterator(folder_ / "experiments", ignored)) {
-        if (entry.path().extension() == ".tmp") {
+        if (entry.path().extension() == ".tmp" || entry.path().extension() == ".spare") {
             unfinished.push_back(entry.path());
         }
     }
@@ -208,7 +220,8 @@ fs::path StateFolder::ended_path(std::uint64_t experiment) const {
 }
 
 Result<StateFolder::Base> StateFolder::read_base(const fs::path& path) const {
-    TRY_ASSIGN(const auto bytes, read_checked(path, base_magic, limits_.file_bytes));
+    const auto nothing = [](ByteView) { return Result<std::size_t>(0); };
+    TRY_ASSIGN(const auto bytes, read_checked(path, base_magic, limits_.file_bytes, nothing));
     Base base;
     if (bytes) {
         ByteReader in(*bytes);
@@ -220,7 +233,13 @@ Result<StateFolder::Base> StateFolder::read_base(const fs::path& path) const {
 }
 
 Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint64_t experiment) const {
-    TRY_ASSIGN(const auto bytes, read_checked(pending_path(experiment), pending_magic, limits_.file_bytes));
+    const auto path = pending_path(experiment);
+    const auto update_size = [](ByteView contents) -> Result<std::size_t> {
+        ByteReader in(contents);
+        TRY_ASSIGN(const auto held, get_held(in));
+        return static_cast<std::size_t>(held.bytes);
+    };
+    TRY_ASSIGN(const auto bytes, read_checked(path, pending_magic, limits_.file_bytes, update_size));
     if (!bytes) {
         return std::optional<Pending>{};
     }
@@ -228,7 +247,11 @@ Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint6
     Pending pending;
     TRY_ASSIGN(pending.held, get_held(in));
     TRY_ASSIGN(pending.sections, get_sections(in, limits_.sections));
-    TRY_ASSIGN(pending.update, get_sized(in));
+    TRY_ASSIGN(const auto update, in.get_bytes(in.left()));
+    pending.update = to_bytes(update);
+    if (pending.update.size() != pending.held.bytes || sha256(pending.update) != pending.held.digest) {
+        return damaged(path, "the update in it is not what was written");
+    }
     return std::optional(std::move(pending));
 }
 
@@ -254,20 +277,46 @@ std::vector<std::uint64_t> StateFolder::kept() const {
 
 // One durable rename makes the update and its state appear together; an offer may be sent after it.
 Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, ByteView update) {
-    if (sha256(update) != held.digest || update.size() != held.bytes) {
+    if (update.size() != held.bytes) {
         return fail(ErrorKind::invalid, "digest_mismatch", "the update to hold is not the one that is described");
     }
     ASSERT(sections.size() <= limits_.sections);
     auto out = begin_file(pending_magic);
     put_held(out, held);
     put_sections(out, sections);
-    out.put(std::uint64_t{update.size()});
-    out.put_bytes(update);
-    return write_checked(pending_path(held.experiment), std::move(out));
+    bare_.erase(held.experiment);
+    TRY(write_checked(pending_path(held.experiment), spare_path(held.experiment), std::move(out), update));
+    if (sections.empty()) {
+        bare_[held.experiment] = held.digest;
+    }
+    return {};
+}
+
+fs::path StateFolder::spare_path(std::uint64_t experiment) const {
+    return folder_ / "experiments" / (std::to_string(experiment) + ".spare");
+}
+
+/// The next hold writes over it. One that stays pending instead does no harm either.
+void StateFolder::set_aside_pending(std::uint64_t experiment) const {
+    std::error_code ignored;
+    fs::rename(pending_path(experiment), spare_path(experiment), ignored);
+    crash_point("state.set_aside", spare_path(experiment));
+}
+
+/// Whether this update is pending and neither it nor the base has sections: then there is nothing to promote.
+bool StateFolder::is_bare(std::uint64_t experiment, const Digest& update) const {
+    const auto bare = bare_.find(experiment);
+    std::error_code ignored;
+    return bare != bare_.end() && bare->second == update && !fs::exists(base_path(experiment), ignored);
 }
 
 // Base first, then pending goes: killed in between, the next start sees that the base is this pending's.
 Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
+    if (is_bare(experiment, update)) {
+        set_aside_pending(experiment);
+        bare_.erase(experiment);
+        return {};
+    }
     TRY_ASSIGN(const auto pending, read_pending(experiment));
     if (!pending || pending->held.digest != update) {
         return {};
@@ -276,14 +325,19 @@ Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
     out.put(pending->held.round);
     out.put(update);
     put_sections(out, pending->sections);
-    TRY(write_checked(base_path(experiment), std::move(out)));
+    TRY(write_checked(base_path(experiment), base_path(experiment).string() + ".tmp", std::move(out)));
     crash_point("state.promoted", base_path(experiment));
-    remove_quietly(pending_path(experiment));
+    set_aside_pending(experiment);
     return {};
 }
 
 // Base was never touched, so one removal undoes the round.
 Status StateFolder::rollback(std::uint64_t experiment, const Digest& update) {
+    if (is_bare(experiment, update)) {
+        set_aside_pending(experiment);
+        bare_.erase(experiment);
+        return {};
+    }
     TRY_ASSIGN(const auto pending, read_pending(experiment));
     if (pending && pending->held.digest == update) {
         remove_quietly(pending_path(experiment));
@@ -314,6 +368,7 @@ Result<Bytes> StateFolder::update(const Digest& digest) const {
 
 Status StateFolder::forget(std::uint64_t experiment) {
     // The base first: a kill in between leaves a pending update, whose experiment the coordinator will end again.
+    remove_quietly(spare_path(experiment));
     TRY(keep_ended(experiment));
     crash_point("state.half_forgotten", base_path(experiment));
     std::error_code error;

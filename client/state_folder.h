@@ -9,12 +9,16 @@
 //   STATE/experiments/<id>.base         what the last counted update left
 //   STATE/experiments/<id>.pending      the held update with the state that goes with it
 //   STATE/experiments/<id>.ended        the base of an experiment that is over: one that is resumed goes on with it
+//   STATE/experiments/<id>.spare        a pending file that is over, to be written over; without meaning
 //
 //   base     := "CWBA" u16 1, u32 round, digest update, sections, check
-//   pending  := "CWPE" u16 1, held, sections, u64 size, update[size], check
+//   pending  := "CWPE" u16 1, held, sections, check, update[held.bytes]
 //   held     := u64 experiment, u32 round, digest, u64 bytes, i64 weight, f64 loss, u64 examples, f64 seconds,
 //               digest start_model
 //   sections := u32 count, (text name, u64 size, bytes[size])[count]          check := SHA-256 of all before it
+//
+// The update is checked by its own digest, so it is hashed once in its life here. Where an experiment keeps no sections
+// there is nothing to promote: no base is written, and the word about an update costs one removal.
 //
 // Update and state are one file, so they appear at the same instant. Promotion writes the new base, then removes
 // pending; a kill between the two leaves a pending that the base already names: the next start removes it. A removal
@@ -60,11 +64,15 @@ public:
 
     /// Keeps an update and the state that goes with it, durably, in place of an earlier pending one.
     ///
-    /// errors   invalid `digest_mismatch`: held.digest is not the update's SHA-256
+    /// `held.digest` must be the update's SHA-256: it is what will be verified when the update is read again.
+    ///
+    /// errors   invalid `digest_mismatch`: not of the size that is described
     /// cost     2 flushes
     Status hold(const HeldUpdate& held, const StateSections& sections, ByteView update);
 
-    /// pending becomes base. Without effect unless exactly this update is pending. cost: 3 flushes
+    /// pending becomes base. Without effect unless exactly this update is pending.
+    ///
+    /// cost     2 flushes; none without sections
     Status commit(std::uint64_t experiment, const Digest& update);
     /// pending goes, base stays. Without effect unless exactly this update is pending.
     Status rollback(std::uint64_t experiment, const Digest& update);
@@ -92,9 +100,13 @@ private:
     [[nodiscard]] std::filesystem::path pending_path(std::uint64_t experiment) const;
     [[nodiscard]] Result<std::optional<Pending>> read_pending(std::uint64_t experiment) const;
     [[nodiscard]] Result<Base> read_base(const std::filesystem::path& path) const;
+    void set_aside_pending(std::uint64_t experiment) const;
+    [[nodiscard]] std::filesystem::path spare_path(std::uint64_t experiment) const;
+    [[nodiscard]] bool is_bare(std::uint64_t experiment, const Digest& update) const;
 
     std::filesystem::path folder_;
     StateLimits limits_;
+    std::map<std::uint64_t, Digest> bare_;  // pending without sections, by experiment: written by this process
 };
 
 }  // namespace causeway::node

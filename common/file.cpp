@@ -13,6 +13,7 @@
 #include <fmt/format.h>
 
 #include "common/crash_point.h"
+#include "common/spare_file.h"
 
 namespace causeway {
 namespace {
@@ -75,11 +76,16 @@ fs::path folder_of(const fs::path& path) {
 
 Status write_and_flush(const fs::path& path, ByteView bytes, FileMode mode) {
     const mode_t bits = mode == FileMode::secret ? 0600 : 0644;
-    const Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, bits));
-    if (!descriptor.open()) {
+    const Descriptor descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, bits));
+    struct stat info {};
+    if (!descriptor.open() || ::fstat(descriptor.get(), &info) != 0) {
         return system_failure(path, "create the file");
     }
     TRY(write_all(descriptor.get(), bytes, path));
+    const auto size = static_cast<off_t>(bytes.size());
+    if (info.st_size > size && ::ftruncate(descriptor.get(), size) != 0) {
+        return system_failure(path, "cut the file");
+    }
     crash_point("file.unflushed", path);
     if (::fsync(descriptor.get()) != 0) {
         return system_failure(path, "flush");
@@ -121,12 +127,15 @@ Result<Bytes> read_file(const fs::path& path, std::uint64_t limit) {
 }
 
 Status write_file_durably(const fs::path& path, ByteView bytes, FileMode mode) {
-    const fs::path beside = path.string() + ".tmp";
-    if (auto written = write_and_flush(beside, bytes, mode); !written) {
-        ::unlink(beside.c_str());
+    return write_file_durably_over(path.string() + ".tmp", path, bytes, mode);
+}
+
+Status write_file_durably_over(const fs::path& spare, const fs::path& path, ByteView bytes, FileMode mode) {
+    if (auto written = write_and_flush(spare, bytes, mode); !written) {
+        ::unlink(spare.c_str());
         return written;
     }
-    return rename_durably(beside, path);
+    return rename_durably(spare, path);
 }
 
 Status rename_durably(const fs::path& from, const fs::path& to) {

@@ -22,16 +22,9 @@ constexpr std::size_t link_queue_limit = 4096;
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
 constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
-/// Serves the snapshots to enrolled peers. The folder's paths are a pure function of the digest.
+/// Serves the models to enrolled peers.
 BlobSource snapshot_source(const JobRunner& jobs) {
-    return [&jobs](const Digest& digest, const PeerIdentity&) -> Result<Blob> {
-        std::error_code ignored;
-        auto path = jobs.model_path(digest);
-        if (!fs::exists(path, ignored)) {
-            return fail(ErrorKind::not_found, "not_found", "no model " + digest.short_hex() + " is kept here");
-        }
-        return Blob(std::move(path));
-    };
+    return [&jobs](const Digest& digest, const PeerIdentity&) { return jobs.model_blob(digest); };
 }
 
 /// Each file once at the start: what experiments are checked against when they are submitted.

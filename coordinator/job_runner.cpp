@@ -17,6 +17,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
 constexpr std::size_t most_being_evaluated = 16;  // snapshots kept beyond what the store names
 constexpr std::uint64_t largest_update = std::uint64_t{64} << 30;
+constexpr std::size_t small_model = 4 << 20;  // served from memory: the page cache costs an open and a read a client
 
 void remove_quietly(const fs::path& path) {
     std::error_code ignored;
@@ -105,6 +106,7 @@ void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& fil
     if (!written) {
         return answer_failed(job.experiment, 0, "make_model", written.error());
     }
+    publish(*written, *file);
     options_.answer(ModelMade{.experiment = job.experiment, .model = *written, .bytes = file->size()});
 }
 
@@ -120,14 +122,21 @@ void JobRunner::open_round(const OpenRound& job) {
 }
 
 Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, const OpenRound& job) {
-    TRY_ASSIGN(const auto model, snapshots_.read(job.start_model, largest_model));
-    TRY_ASSIGN(auto input, make_round_input(*setup, job, model));
+    const auto newest = newest_.load();
+    std::shared_ptr<const Bytes> model;
+    if (newest && newest->digest == job.start_model) {
+        model = newest->file;
+    } else {
+        TRY_ASSIGN(auto read, snapshots_.read(job.start_model, largest_model));
+        model = std::make_shared<const Bytes>(std::move(read));
+    }
+    TRY_ASSIGN(auto input, make_round_input(*setup, job, *model));
     TRY(rounds_[job.experiment].open_round(input));
     return input;
 }
 
-void JobRunner::absorb(const AbsorbUpdate& job, const fs::path& update) {
-    sums_->post([this, job, update] {
+void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
+    sums_->post([this, job, update = std::move(update)] {
         const auto round = rounds_.find(job.experiment);
         const auto input = round == rounds_.end() ? nullptr : round->second.input();
         if (!input || input->round() != job.round) {
@@ -139,14 +148,19 @@ void JobRunner::absorb(const AbsorbUpdate& job, const fs::path& update) {
     });
 }
 
-void JobRunner::check(const AbsorbUpdate& job, const fs::path& path, const std::shared_ptr<const RoundInput>& input) {
+void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
+                      const std::shared_ptr<const RoundInput>& input) {
     const auto begun = real_now();
-    const auto bytes = read_file(path, largest_update);
-    remove_quietly(path);
-    if (!bytes) {
-        return answer_absorbed(job, std::nullopt, bytes.error());
+    Bytes read;
+    if (!update.bytes) {
+        auto file = read_file(update.file, largest_update);
+        remove_quietly(update.file);
+        if (!file) {
+            return answer_absorbed(job, std::nullopt, file.error());
+        }
+        read = *std::move(file);
     }
-    auto checked = input->check(job.node, job.update, *bytes);
+    auto checked = input->check(job.node, job.update, update.bytes ? ByteView(*update.bytes) : ByteView(read));
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }
@@ -196,6 +210,7 @@ void JobRunner::finish_round(const FinishRound& job) {
         if (const auto written = snapshots_.write(round.file, round.digest); !written) {
             return answer_failed(job.experiment, job.round, "finish_round", written.error());
         }
+        publish(round.digest, round.file);
         SnapshotWritten event{.experiment = job.experiment,
                               .round = job.round,
                               .model = round.digest,
@@ -291,6 +306,26 @@ void JobRunner::keep_only(std::set<Digest> named) {
 
 fs::path JobRunner::model_path(const Digest& model) const {
     return snapshots_.path(model);
+}
+
+void JobRunner::publish(const Digest& model, const Bytes& file) {
+    if (file.size() <= small_model) {
+        newest_.store(std::make_shared<const NewestModel>(NewestModel{model, std::make_shared<const Bytes>(file)}));
+    } else {
+        newest_.store(nullptr);
+    }
+}
+
+Result<Blob> JobRunner::model_blob(const Digest& model) const {
+    if (const auto newest = newest_.load(); newest && newest->digest == model) {
+        return Blob(newest->file);
+    }
+    std::error_code ignored;
+    auto path = model_path(model);
+    if (!fs::exists(path, ignored)) {
+        return fail(ErrorKind::not_found, "not_found", "no model " + model.short_hex() + " is kept here");
+    }
+    return Blob(std::move(path));
 }
 
 void JobRunner::answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {

@@ -18,6 +18,7 @@
 #include "coordinator/effects.h"
 #include "coordinator/experiment_work.h"
 #include "coordinator/snapshots.h"
+#include "wire/transfer_engine.h"
 
 namespace causeway {
 
@@ -44,7 +45,7 @@ public:
     // One per kind of job; AbsorbUpdate comes here when its bytes have been fetched.
     void make_model(const MakeModel& job);
     void open_round(const OpenRound& job);
-    void absorb(const AbsorbUpdate& job, const std::filesystem::path& update);
+    void absorb(const AbsorbUpdate& job, FetchedBlob update);
     void finish_round(const FinishRound& job);
     void evaluate(const EvaluateModel& job);
     /// From here on the store says which snapshots stay.
@@ -54,19 +55,24 @@ public:
     void keep_only(std::set<Digest> named);
     /// Where a committed model lies; thread-safe.
     [[nodiscard]] std::filesystem::path model_path(const Digest& model) const;
+    /// A model for those who pull it: the newest, when it is small, from memory, for it goes to all members at once.
+    ///
+    /// errors   not_found
+    /// threads  thread-safe
+    [[nodiscard]] Result<Blob> model_blob(const Digest& model) const;
 
 private:
     using Setup = std::shared_ptr<const ExperimentSetup>;
 
     [[nodiscard]] Setup setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job);
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
-    void check(const AbsorbUpdate& job, const std::filesystem::path& path,
-               const std::shared_ptr<const RoundInput>& input);
+    void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input);
     void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);
     void use_committed_model(const MakeModel& job);
     void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
                          Duration verify = {}, Duration aggregate = {});
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
+    void publish(const Digest& model, const Bytes& file);
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);
     [[nodiscard]] Result<Bytes> read_named_model(const std::string& name) const;
     Result<const Dataset*> held_out(const ExperimentSetup& setup);
@@ -82,6 +88,11 @@ private:
     std::map<std::string, std::unique_ptr<Dataset>> held_outs_;  // trainer thread, by name and options
     std::unique_ptr<Trainer> trainer_;                           // trainer thread
     std::uint32_t next_checker_ = 0;                             // sums thread
+    struct NewestModel {
+        Digest digest;
+        std::shared_ptr<const Bytes> file;
+    };
+    std::atomic<std::shared_ptr<const NewestModel>> newest_;  // of small ones
     // Destroyed in reverse: checkers first, for they post to sums; the trainer posts to sums too.
     std::unique_ptr<WorkThread> sums_;
     std::unique_ptr<WorkThread> trainer_thread_;

@@ -9,6 +9,9 @@
 namespace causeway {
 namespace {
 
+// A file costs a small update more than all of its way; large ones lie in the spool until they are checked.
+constexpr std::uint64_t small_update = 4 << 20;
+
 UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
     return {.experiment = job.experiment,
             .round = job.round,
@@ -126,9 +129,10 @@ void Loop::fetch(const AbsorbUpdate& job) {
     const Fetch fetch{.digest = job.update.digest,
                       .bytes = job.update.bytes,
                       .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
-                      .durability = Durability::unflushed};
-    partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<std::filesystem::path> file) {
-        queue->push(UpdateFetched{job, std::move(file)});
+                      .durability = Durability::unflushed,
+                      .in_memory_up_to = small_update};
+    partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<FetchedBlob> blob) {
+        queue->push(UpdateFetched{job, std::move(blob)});
     });
 }
 
@@ -139,10 +143,10 @@ void Loop::on(const UpdateFetched& event) {
         return;  // given up meanwhile, and answered then
     }
     fetching_.erase(known);
-    if (event.file) {
-        return partners_.jobs.absorb(event.job, *event.file);
+    if (event.blob) {
+        return partners_.jobs.absorb(event.job, *event.blob);
     }
-    step(unfetched(event.job, event.file.error()));
+    step(unfetched(event.job, event.blob.error()));
 }
 
 void Loop::cancel(const CancelAbsorb& job) {

@@ -29,7 +29,7 @@ struct StoreStuck {  // until the next StepStored
 };
 struct UpdateFetched {
     AbsorbUpdate job;
-    Result<std::filesystem::path> file;
+    Result<FetchedBlob> blob;
 };
 struct SendLater {  // an answer that another thread has worked out
     ConnectionId connection = 0;

@@ -22,6 +22,9 @@ constexpr std::int64_t quiet_ms = 10;          // wake-ups cost, TLS does not: 1
 constexpr std::int64_t busy_ms = 1;            // a socket was full
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr Duration last_words = std::chrono::milliseconds(500);
+constexpr std::uint64_t burst_bytes = 1 << 20;   // worth a look at the heap
+constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
+constexpr Duration quiet_time = std::chrono::seconds(1);
 
 struct DialCommand {
     ConnectionId connection = 0;
@@ -79,6 +82,9 @@ struct Link::State final : LinkPort {
     std::atomic<std::uint64_t> sent{0};
     std::uint16_t port = 0;
     bool listens = false;
+    std::uint64_t moved_when_quiet = 0;
+    std::uint64_t moved_when_trimmed = 0;
+    Instant quiet_since{};
     bool stopping = false;
     Instant stop_at = never;
     std::thread thread;
@@ -218,6 +224,18 @@ struct Link::State final : LinkPort {
         zmq_poll(items.data(), static_cast<int>(items.size()), hurry ? busy_ms : quiet_ms);
     }
 
+    /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system.
+    void give_memory_back(Instant now) {
+        const auto moved = core->traffic().received + core->traffic().sent;
+        if (moved - moved_when_quiet > quiet_bytes) {
+            moved_when_quiet = moved;
+            quiet_since = now;
+        } else if (moved - moved_when_trimmed > burst_bytes && now - quiet_since > quiet_time) {
+            moved_when_trimmed = moved;
+            malloc_trim(0);
+        }
+    }
+
     /// One turn: wait, commands, frames in, time, frames out, events out. `now` stands still within it.
     void run() {
         Instant before = real_now();
@@ -239,6 +257,7 @@ struct Link::State final : LinkPort {
             core->flush(now);
             hand_out_events();
             close_ended();
+            give_memory_back(now);
             received.store(core->traffic().received, std::memory_order_relaxed);
             sent.store(core->traffic().sent, std::memory_order_relaxed);
         }

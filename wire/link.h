@@ -74,7 +74,7 @@ using LinkEvents = BoundedQueue<LinkEvent>;
 // ---------------------------------------------------------------- options
 struct LinkLimits {
     std::size_t connections = 4096;
-    std::size_t unauthenticated = 128;  // each costs 57 KB once it speaks
+    std::size_t unauthenticated = 1024;  // each costs 57 KB once it speaks; a restart brings all members at once
     std::size_t joins_per_host = 16;
     std::size_t bulk_per_session = 4;
     std::size_t queued_messages = 2048;  // waiting to be sealed, per connection; more closes it

@@ -14,6 +14,7 @@ constexpr Duration notice_is_cause = std::chrono::seconds(3);
 constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer that does not read
 
 constexpr std::size_t small_frame = 64 * 1024;
+constexpr Duration tick_interval = std::chrono::milliseconds(5);
 
 /// ZeroMQ's frame header.
 std::size_t wire_size(std::size_t frame) {
@@ -211,6 +212,10 @@ void LinkCore::set_pace(ConnectionId connection, Pace pace) {
 // Deadlines of every phase in one place. cost: one pass over the connections
 void LinkCore::tick(Instant now) {
     now_ = now;
+    if (now < next_tick_ && now >= next_tick_ - tick_interval) {
+        return;  // a busy link turns far more often than deadlines need
+    }
+    next_tick_ = now + tick_interval;
     std::vector<ConnectionId> ids;
     for (const auto& entry : peers_) {
         ids.push_back(entry.first);

@@ -142,6 +142,8 @@ private:
     std::set<ConnectionId> unsent_;  // with something to seal or send
     std::vector<LinkEvent> events_;
     Traffic traffic_;
+    std::size_t contending_ = 0;  // at least as many as there are: looked at for each frame
+    Instant next_tick_{};
     Instant now_{};  // of the present turn, for commands
     bool blocked_ = false;
 };

@@ -160,6 +160,7 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
         return;
     }
     peer.phase = Phase::contending;
+    ++contending_;
     peer.control = first->id;
     peer.deadline = now + limits_.probe;
     queue_heartbeat(*first, true);
@@ -167,6 +168,11 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
 
 /// Ends every contention for the session `control`: it is alive, or it is not.
 void LinkCore::settle_contentions(ConnectionId control, bool alive, Instant now) {
+    if (contending_ == 0) {
+        return;
+    }
+    contending_ = static_cast<std::size_t>(
+        std::ranges::count_if(peers_, [](const auto& entry) { return entry.second.phase == Phase::contending; }));
     for (auto& [id, peer] : peers_) {
         if (peer.phase != Phase::contending || peer.control != control) {
             continue;

@@ -114,6 +114,7 @@ void Listener::accepted(LinkCore& core, ConnectionId connection, int descriptor,
     const auto address = stranger.address;
     by_descriptor_.emplace(descriptor, std::move(stranger));
     by_connection_.emplace(connection, descriptor);
+    ++strangers_;
     if (!core.accept(connection, address, now)) {
         expel(connection);
     }
@@ -228,9 +229,13 @@ void Listener::expel_hoarders(LinkCore& core, Instant now) {
     const bool all = now >= next_hoarder_check_;
     if (all) {
         next_hoarder_check_ = now + hoarder_interval;
+    } else if (strangers_ == 0) {
+        return;  // a turn with a thousand members need not look at each
     }
     std::uint64_t unread_of_strangers = 0;
+    strangers_ = 0;
     for (auto& [descriptor, stranger] : by_descriptor_) {
+        strangers_ += stranger.admitted || stranger.expelled ? 0 : 1;
         stranger.admitted = stranger.admitted || core.is_admitted(stranger.connection);
         if (stranger.expelled || (stranger.admitted && !all)) {
             continue;

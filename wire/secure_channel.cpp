@@ -120,7 +120,10 @@ struct SecureChannel::State {
     ChannelProtocol protocol = ChannelProtocol::session;
     std::uint64_t received = 0;        // until open; all of an enrolment
     std::uint64_t records_sealed = 0;  // under the present key
-    Bytes partial;                     // length and body of the message that is arriving
+    std::array<std::byte, length_bytes> head;  // of the message that is arriving
+    std::size_t head_size = 0;
+    std::uint32_t length = 0;  // of its body, once the head is here
+    Bytes body;                // what has come of it; it is as long as that, and grows by records
 
     Status fail_with(Error error) {
         failure = std::move(error);
@@ -186,47 +189,54 @@ struct SecureChannel::State {
         return {};
     }
 
-    /// Opens record by record into the cache-hot buffer; what remains incomplete waits in `partial`.
+    /// Opens record by record, the body straight into its message. What is reserved follows what has arrived, not what
+    /// a peer declares.
     Status read_messages(std::vector<Bytes>& messages) {
-        std::array<std::byte, record_bytes> record;  // stays in the first-level cache
         for (;;) {
             std::size_t count = 0;
-            ERR_clear_error();
-            if (const int result = SSL_read_ex(ssl.get(), record.data(), record.size(), &count); result != 1) {
-                return after(result);
+            if (head_size < length_bytes) {
+                TRY_ASSIGN(count, read_some({head.data() + head_size, length_bytes - head_size}));
+                head_size += count;
+                if (head_size == length_bytes) {
+                    TRY(begin_body());
+                }
+            } else {
+                const auto before = body.size();
+                if (before >= record_bytes && body.capacity() < length) {
+                    body.reserve(length);
+                }
+                body.resize(before + std::min<std::size_t>(record_bytes, length - before));
+                const auto some = read_some(std::span(body).subspan(before));
+                count = some.value_or(0);
+                body.resize(before + count);
+                TRY(some);
+                if (body.size() == length) {
+                    messages.push_back(std::exchange(body, {}));
+                    head_size = 0;
+                }
             }
-            TRY(assemble(ByteView(record).first(count), messages));
+            if (count == 0) {
+                return {};
+            }
         }
     }
-
-    /// Cuts the plaintext into messages. What is reserved follows what has arrived, not what a peer declares.
-    Status assemble(ByteView bytes, std::vector<Bytes>& messages) {
-        while (!bytes.empty()) {
-            if (partial.size() < length_bytes) {
-                take(bytes, length_bytes - partial.size());
-                continue;
-            }
-            std::uint32_t length = 0;
-            std::memcpy(&length, partial.data(), length_bytes);
-            if (length == 0 || length > max_message_bytes) {
-                return fail_with({ErrorKind::corrupt, "message_too_long",
-                                  "the peer declares a message of " + std::to_string(length) + " bytes"});
-            }
-            if (partial.size() > record_bytes && partial.capacity() < length_bytes + length) {
-                partial.reserve(length_bytes + length);
-            }
-            take(bytes, length_bytes + length - partial.size());
-            if (partial.size() == length_bytes + length) {
-                messages.emplace_back(partial.begin() + length_bytes, partial.end());
-                partial = {};
-            }
+    /// 0: nothing more for now.
+    Result<std::size_t> read_some(std::span<std::byte> to) {
+        std::size_t count = 0;
+        ERR_clear_error();
+        if (const int result = SSL_read_ex(ssl.get(), to.data(), to.size(), &count); result != 1) {
+            TRY(after(result));
+            return std::size_t{0};
+        }
+        return count;
+    }
+    Status begin_body() {
+        std::memcpy(&length, head.data(), length_bytes);
+        if (length == 0 || length > max_message_bytes) {
+            return fail_with({ErrorKind::corrupt, "message_too_long",
+                              "the peer declares a message of " + std::to_string(length) + " bytes"});
         }
         return {};
-    }
-    void take(ByteView& from, std::size_t most) {
-        const auto part = from.first(std::min(most, from.size()));
-        partial.insert(partial.end(), part.begin(), part.end());
-        from = from.subspan(part.size());
     }
 
     Status write(ByteView bytes) {

@@ -101,6 +101,7 @@ private:
     std::set<std::string> dead_;          // routing ids whose leftovers may still be read
     std::deque<std::string> dead_order_;  // the oldest go
     Instant next_hoarder_check_{};
+    std::size_t strangers_ = 0;  // not admitted yet, at the last look at all
 };
 
 /// One dialled connection.

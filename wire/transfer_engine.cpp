@@ -13,11 +13,15 @@ constexpr std::size_t command_limit = 65'536;
 constexpr Duration turn = std::chrono::milliseconds(100);         // of the clock-driven checks
 constexpr Duration first_retry = std::chrono::milliseconds(200);  // of a lost bulk connection
 constexpr Duration longest_retry = std::chrono::seconds(5);
+constexpr Duration idle_limit = std::chrono::seconds(30);  // a connection costs the other side 57 KB
 
 struct AttachCommand {
     ConnectionId control = 0;
     Address coordinator;
     std::uint64_t session = 0;
+};
+struct WantCommand {
+    ConnectionId control = 0;
 };
 struct DetachCommand {
     ConnectionId control = 0;
@@ -27,15 +31,20 @@ struct FetchCommand {
     Fetch fetch;
     FetchDone done;
 };
-using Command = std::variant<AttachCommand, DetachCommand, FetchCommand>;
+/// Of the writer's thread, to the table.
+struct AnswerCommand {
+    std::function<void(Instant)> answer;
+};
+using Command = std::variant<AttachCommand, WantCommand, DetachCommand, FetchCommand, AnswerCommand>;
 
-/// A bulk connection that we keep open for our session.
+/// A bulk connection that we keep open for our session while it is of use.
 struct Attachment {
     Address coordinator;
     std::uint64_t session = 0;
     ConnectionId connection = 0;  // 0: none at the moment
-    Instant retry_at{};
+    Instant retry_at = never;     // of the next attempt; never: none is wanted
     Duration retry = first_retry;
+    Instant used_at{};
 };
 
 }  // namespace
@@ -45,6 +54,7 @@ struct TransferEngine::State {
     std::shared_ptr<LinkEvents> events;
     TransferSink sink;
     ServingTable serving;
+    std::unique_ptr<WorkThread> writer;
     FetchTable fetches;
     std::map<ConnectionId, Attachment> attachments;  // by control connection
     BoundedQueue<Command> commands{command_limit};
@@ -58,7 +68,10 @@ struct TransferEngine::State {
           sink{[this](ConnectionId to, Message message) { link.send(to, std::move(message)); },
                [this](ConnectionId which, Error why) { link.close(which, std::move(why)); }},
           serving(sink, std::move(source), limits),
-          fetches(sink, limits) {}
+          writer(std::make_unique<WorkThread>()),
+          fetches(sink,
+                  {*writer, [this](std::function<void(Instant)> answer) { put(AnswerCommand{std::move(answer)}); }},
+                  limits) {}
 
     void put(Command command) {
         commands.push(std::move(command));
@@ -68,6 +81,7 @@ struct TransferEngine::State {
 
     // ---- attachments
     void dial(ConnectionId control, Attachment& attachment) {
+        attachment.retry_at = never;
         attachment.connection = link.connect({.to = attachment.coordinator,
                                               .kind = ConnectionKind::bulk,
                                               .control = control,
@@ -78,7 +92,7 @@ struct TransferEngine::State {
         for (auto& [control, attachment] : attachments) {
             if (attachment.connection == lost) {
                 attachment.connection = 0;
-                attachment.retry_at = now + attachment.retry;
+                attachment.retry_at = now - attachment.used_at < idle_limit ? now + attachment.retry : never;
                 attachment.retry = std::min(2 * attachment.retry, longest_retry);
             }
         }
@@ -93,16 +107,35 @@ struct TransferEngine::State {
         fetches.detach(control, now);
     }
 
+    void want(ConnectionId control, Instant now) {
+        if (const auto found = attachments.find(control); found != attachments.end()) {
+            auto& attachment = found->second;
+            attachment.used_at = now;
+            if (attachment.connection == 0 && attachment.retry_at == never) {
+                dial(control, attachment);
+            }
+        }
+    }
+    void note_use(ConnectionId connection, Instant now) {
+        for (auto& [control, attachment] : attachments) {
+            attachment.used_at = attachment.connection == connection ? now : attachment.used_at;
+        }
+    }
+
     // ---- commands and events
     void execute(Command&& command, Instant now) {
         if (auto* attaching = std::get_if<AttachCommand>(&command)) {
-            auto& attachment = attachments[attaching->control];
-            attachment = {std::move(attaching->coordinator), attaching->session, 0, {}, first_retry};
-            dial(attaching->control, attachment);
+            attachments[attaching->control] = {.coordinator = std::move(attaching->coordinator),
+                                               .session = attaching->session};
+        } else if (const auto* wanting = std::get_if<WantCommand>(&command)) {
+            want(wanting->control, now);
         } else if (auto* detaching = std::get_if<DetachCommand>(&command)) {
             detach(detaching->control, now);
         } else if (auto* fetching = std::get_if<FetchCommand>(&command)) {
+            want(fetching->control, now);
             fetches.add(fetching->control, std::move(fetching->fetch), std::move(fetching->done), now);
+        } else if (const auto* answering = std::get_if<AnswerCommand>(&command)) {
+            answering->answer(now);
         }
     }
     /// Events of one connection come in order; PeerOpened is the first and PeerClosed the last.
@@ -118,14 +151,16 @@ struct TransferEngine::State {
             fetches.closed(closed->connection, now);
             redial(closed->connection, now);
         } else if (auto* sent = std::get_if<PeerSent>(&event)) {
+            note_use(sent->connection, now);
             serving.sent(sent->connection, sent->messages);
         } else if (auto* message = std::get_if<PeerMessage>(&event)) {
-            handle_message(message->connection, message->message, now);
+            note_use(message->connection, now);
+            handle_message(message->connection, std::move(message->message), now);
         }
     }
-    void handle_message(ConnectionId connection, const Message& message, Instant now) {
-        if (const auto* chunk = std::get_if<Chunk>(&message)) {
-            fetches.chunk(connection, *chunk, now);
+    void handle_message(ConnectionId connection, Message&& message, Instant now) {
+        if (auto* chunk = std::get_if<Chunk>(&message)) {
+            fetches.chunk(connection, std::move(*chunk), now);
         } else if (const auto* credit = std::get_if<Credit>(&message)) {
             serving.credit(connection, *credit, now);
         } else if (const auto* pull = std::get_if<Pull>(&message)) {
@@ -144,6 +179,8 @@ struct TransferEngine::State {
         for (auto& [control, attachment] : attachments) {
             if (attachment.connection == 0 && now >= attachment.retry_at) {
                 dial(control, attachment);
+            } else if (attachment.connection != 0 && now - attachment.used_at > idle_limit) {
+                link.close(std::exchange(attachment.connection, 0), bye("nothing moves"));
             }
         }
     }
@@ -161,6 +198,7 @@ struct TransferEngine::State {
             }
             tick(now);
         }
+        writer.reset();  // what has come is written: a part for the next start
         commands.close();
         while (auto command = commands.try_pop()) {
             execute(std::move(*command), real_now());
@@ -184,6 +222,9 @@ TransferEngine::~TransferEngine() {
 
 void TransferEngine::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
     state_->put(AttachCommand{control, std::move(coordinator), session});
+}
+void TransferEngine::want(ConnectionId control) {
+    state_->put(WantCommand{control});
 }
 void TransferEngine::detach(ConnectionId control) {
     state_->put(DetachCommand{control});

@@ -1,9 +1,11 @@
 // The transfer engine: one worker thread that moves blobs over bulk connections, both ways.
 //
 // It owns the bulk queue of a link. Fetches are pulled into `<digest>.part` beside their destination, verified, flushed
-// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. The
-// same thread serves other nodes' pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a
-// time, so memory follows the number of connections, not the size of blobs.
+// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. Small
+// blobs stay in memory where the owner asks for that: a file costs more than all of their way. A second thread writes
+// the files, so a slow disk holds up neither the hash nor other transfers. The engine's thread also serves other nodes'
+// pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a time, so memory follows the number
+// of connections, not the size of blobs.
 #pragma once
 
 #include <functional>
@@ -29,16 +31,25 @@ struct Fetch {
     std::uint64_t bytes = 0;  // declared beforehand; anything else is refused
     std::filesystem::path destination;
     Durability durability = Durability::flushed;
+    /// A blob of at most so many bytes is not written to its destination, unless a part of it lies there already or the
+    /// limit of such blobs is reached. When its session ends before all has come, what has come becomes a part.
+    std::uint64_t in_memory_up_to = 0;
 };
-/// The file under its destination, verified; or why not: not_found, refused, corrupt `digest_mismatch`,
-/// timed_out `stalled`, disconnected (the session ended), io, overloaded `too_large`. Called on the engine's thread.
-using FetchDone = std::function<void(Result<std::filesystem::path>)>;
+/// A verified blob: its bytes, or else the file under its destination.
+struct FetchedBlob {
+    std::filesystem::path file;
+    std::shared_ptr<const Bytes> bytes;
+};
+/// The blob; or why not: not_found, refused, corrupt `digest_mismatch`, timed_out `stalled`, disconnected (the session
+/// ended), io, overloaded `too_large`. Called on the engine's thread.
+using FetchDone = std::function<void(Result<FetchedBlob>)>;
 
 struct TransferLimits {
     std::size_t fetches = 8;                 // at once; others wait their turn
     std::size_t waiting_fetches = 65'536;
     std::size_t served_per_connection = 8;  // as many as the other side fetches at once
-    std::size_t served = 512;                // each holds a descriptor
+    std::size_t served = 2048;               // each may hold a descriptor
+    std::uint64_t in_memory = 64 << 20;      // of blobs that were asked for so, until their owners let go of them
     std::uint64_t largest = std::uint64_t{64} << 30;
 };
 
@@ -52,8 +63,11 @@ public:
     TransferEngine(const TransferEngine&) = delete;
     TransferEngine& operator=(const TransferEngine&) = delete;
 
-    /// Connecting side: opens a bulk connection for our session and opens it again when it is lost, until detach.
+    /// Connecting side: may open a bulk connection for our session from now on, until detach. want() and fetch() open
+    /// one; it is opened again when it is lost, and closed when nothing has moved or been wanted for half a minute.
     void attach(ConnectionId control, Address coordinator, std::uint64_t session);
+    /// Something is to be fetched, or to be pulled from here by the other side, which cannot open a connection.
+    void want(ConnectionId control);
     /// The session is over (its control connection has closed): its fetches end with `disconnected`.
     void detach(ConnectionId control);
     /// Fetches from the peer of a session over its bulk connection, waiting for one where none is open yet.

@@ -1,4 +1,4 @@
-// Fetching: from the request over parts and reconnections to the verified file.
+// Fetching: from the request over parts and reconnections to the verified blob.
 #include "wire/transfer_tables.h"
 
 #include <algorithm>
@@ -24,10 +24,12 @@ void FetchTable::add(ConnectionId control, Fetch fetch, FetchDone done, Instant 
     begin_waiting(now);
 }
 
-/// Two fetches of one digest into one folder would share a part: the second waits.
+/// Two fetches of one digest into one folder would share a part: the second waits, also for the last write of a first
+/// that was given up.
 bool FetchTable::is_part_in_use(const Fetch& fetch) const {
     const auto part = PartFile::path_of(fetch.destination, fetch.digest);
-    return std::ranges::any_of(active_, [&](const auto& entry) {
+    const auto open = parts_.find(part);
+    return (open != parts_.end() && !open->second.expired()) || std::ranges::any_of(active_, [&](const auto& entry) {
         const auto& other = entry.second.fetch;
         return PartFile::path_of(other.destination, other.digest) == part;
     });
@@ -55,13 +57,38 @@ void FetchTable::begin_waiting(Instant now) {
     }
 }
 
-/// Opens the part, hashes what it holds and asks for the rest.
-Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
-    TRY_ASSIGN(auto part, PartFile::open(active.fetch.destination, active.fetch.digest, active.fetch.bytes));
-    active.part.emplace(std::move(part));
-    active.receiver.emplace(transfer, active.fetch.digest, active.fetch.bytes, active.part->held(), now);
+/// Opens the part and hashes what it holds.
+Status FetchTable::open_part(std::uint64_t transfer, Active& active, Instant now) {
+    const auto& fetch = active.fetch;
+    TRY_ASSIGN(auto part, PartFile::open(fetch.destination, fetch.digest, fetch.bytes));
+    active.part = std::make_shared<PartFile>(std::move(part));
+    std::erase_if(parts_, [](const auto& entry) { return entry.second.expired(); });
+    parts_[PartFile::path_of(fetch.destination, fetch.digest)] = active.part;
+    active.receiver.emplace(transfer, fetch.digest, fetch.bytes, active.part->held(), now);
     active.resumed = active.part->held() > 0;
-    TRY(active.part->read_held([&](ByteView bytes) { active.receiver->hash_held(bytes); }));
+    return active.part->read_held([&](ByteView bytes) { active.receiver->hash_held(bytes); });
+}
+
+/// Room in memory, given back with the last copy of the pointer; nothing when the blob is to be a file.
+std::shared_ptr<void> FetchTable::claim_memory(const Fetch& fetch) const {
+    std::error_code ignored;
+    if (fetch.bytes == 0 || fetch.bytes > fetch.in_memory_up_to || *in_memory_ + fetch.bytes > limits_.in_memory ||
+        std::filesystem::exists(PartFile::path_of(fetch.destination, fetch.digest), ignored)) {
+        return nullptr;
+    }
+    *in_memory_ += fetch.bytes;
+    return {in_memory_.get(), [sum = in_memory_, bytes = fetch.bytes](void*) { *sum -= bytes; }};
+}
+
+/// In memory or over a part; then asks for what is missing.
+Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
+    const auto& fetch = active.fetch;
+    active.claim = claim_memory(fetch);
+    if (active.claim) {
+        active.receiver.emplace(transfer, fetch.digest, fetch.bytes, 0, now);
+    } else {
+        TRY(open_part(transfer, active, now));
+    }
     if (active.receiver->complete()) {
         complete(transfer, active, now);
         return {};
@@ -77,7 +104,7 @@ Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
 }
 
 void FetchTable::request(Active& active) {
-    if (active.connection != 0) {
+    if (active.connection != 0 && !active.receiver->complete()) {
         sink_.send(active.connection, active.receiver->pull());
     }
 }
@@ -112,7 +139,7 @@ FetchTable::Active* FetchTable::find(ConnectionId connection, std::uint64_t tran
 }
 
 /// Judge, write, give credit back: in this order, so that a credit means written bytes.
-void FetchTable::chunk(ConnectionId connection, const Chunk& chunk, Instant now) {
+void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
     auto* active = find(connection, chunk.transfer);
     if (!active) {
         if (++unasked_[connection] > max_unasked) {
@@ -124,29 +151,88 @@ void FetchTable::chunk(ConnectionId connection, const Chunk& chunk, Instant now)
     if (const auto judged = active->receiver->accept(chunk, now); !judged) {
         sink_.send(connection, TransferEnd{chunk.transfer, judged.error().code, judged.error().message, true});
         finish(chunk.transfer, fail(judged.error()));
-    } else if (const auto written = active->part->append(chunk.payload); !written) {
-        sink_.send(connection, TransferEnd{chunk.transfer, "cancelled", "the receiver cannot write", true});
-        finish(chunk.transfer, fail(written.error()));
-    } else if (const auto credit = active->receiver->written()) {
-        sink_.send(connection, *credit);
-    } else if (active->receiver->complete()) {
-        complete(chunk.transfer, *active, now);
+        begin_waiting(now);
+    } else if (active->part) {
+        write(chunk.transfer, *active, std::move(chunk.payload));
+    } else {
+        ++active->unwritten;
+        auto& memory = active->memory;
+        if (memory.empty() && chunk.payload.size() == active->fetch.bytes) {
+            memory = std::move(chunk.payload);
+        } else {  // grows as bytes come: what is declared alone takes no memory
+            memory.insert(memory.end(), chunk.payload.begin(), chunk.payload.end());
+        }
+        written(chunk.transfer, {}, now);
+    }
+}
+
+void FetchTable::write(std::uint64_t transfer, Active& active, Bytes payload) {
+    ++active.unwritten;
+    const auto bytes = std::make_shared<const Bytes>(std::move(payload));
+    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, bytes]() mutable {
+        auto status = part->append(*bytes);
+        part.reset();
+        answer([this, transfer, status = std::move(status)](Instant now) { written(transfer, status, now); });
+    });
+}
+
+/// A transfer that was given up meanwhile has nothing to answer; whoever waits for its part may begin.
+void FetchTable::written(std::uint64_t transfer, const Status& status, Instant now) {
+    if (const auto found = active_.find(transfer); found != active_.end()) {
+        auto& active = found->second;
+        --active.unwritten;
+        if (!status) {
+            if (active.connection != 0) {
+                sink_.send(active.connection, TransferEnd{transfer, "cancelled", "the receiver cannot write", true});
+            }
+            finish(transfer, fail(status.error()));
+        } else if (const auto credit = active.receiver->written(); credit && active.connection != 0) {
+            sink_.send(active.connection, *credit);
+        } else if (active.receiver->complete() && active.unwritten == 0) {
+            complete(transfer, active, now);
+        }
     }
     begin_waiting(now);
 }
 
-/// All is here. The sender hears the verdict; the owner gets the file, or the reason.
+/// The name and, where it was asked for, the flush: on the writer's thread, for a disk takes its time.
+void FetchTable::finish_file(std::uint64_t transfer, Active& active) {
+    active.finishing = true;
+    writer_.thread.post([this, answer = writer_.answer, transfer, part = std::move(active.part),
+                         durability = active.fetch.durability]() mutable {
+        auto status = part->finish(durability);
+        part.reset();
+        answer([this, transfer, status = std::move(status)](Instant now) {
+            if (const auto found = active_.find(transfer); found != active_.end()) {
+                auto file = found->second.fetch.destination;
+                finish(transfer, status ? Result<FetchedBlob>(FetchedBlob{std::move(file), nullptr})
+                                        : fail(status.error()));
+            }
+            begin_waiting(now);
+        });
+    });
+}
+
+/// All is here. The sender hears the verdict; the owner gets the blob, or the reason.
 void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
     const auto verdict = active.receiver->verify();
     if (active.connection != 0) {
         sink_.send(active.connection, TransferEnd{transfer, verdict ? "" : verdict.error().code, "", true});
     }
-    if (verdict) {
-        const auto finished = active.part->finish(active.fetch.durability);
-        finish(transfer, finished ? Result<std::filesystem::path>(active.fetch.destination) : fail(finished.error()));
+    if (verdict && active.part) {
+        finish_file(transfer, active);
         return;
     }
-    active.part->discard();
+    if (verdict) {
+        auto bytes = std::make_shared<const Bytes>(std::move(active.memory));
+        const auto* raw = bytes.get();
+        const auto release = [bytes = std::move(bytes), claim = std::move(active.claim)](const Bytes*) {};
+        finish(transfer, FetchedBlob{{}, {raw, release}});
+        return;
+    }
+    if (active.part) {
+        active.part->discard();
+    }
     if (!active.resumed) {
         finish(transfer, fail(verdict.error()));
         return;
@@ -158,7 +244,7 @@ void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
 }
 
 /// The entry goes before the callback: a callback may ask for the same digest again.
-void FetchTable::finish(std::uint64_t transfer, Result<std::filesystem::path> result) {
+void FetchTable::finish(std::uint64_t transfer, Result<FetchedBlob> result) {
     const auto found = active_.find(transfer);
     const auto done = std::move(found->second.done);
     active_.erase(found);
@@ -190,6 +276,7 @@ void FetchTable::detach(ConnectionId control, Instant now) {
         }
     }
     for (const auto transfer : gone) {
+        keep_part(active_.at(transfer));
         finish(transfer, fail(why));
     }
     for (const auto& done : never_begun) {
@@ -198,10 +285,31 @@ void FetchTable::detach(ConnectionId control, Instant now) {
     begin_waiting(now);
 }
 
+/// What has come into memory becomes a part: the next session's fetch goes on from it.
+void FetchTable::keep_part(const Active& active) {
+    if (active.memory.empty()) {
+        return;
+    }
+    auto part = PartFile::open(active.fetch.destination, active.fetch.digest, active.fetch.bytes);
+    if (!part || part->held() > 0) {
+        return;
+    }
+    auto kept = std::make_shared<PartFile>(*std::move(part));
+    parts_[PartFile::path_of(active.fetch.destination, active.fetch.digest)] = kept;
+    writer_.thread.post([this, answer = writer_.answer, kept, bytes = active.memory]() mutable {
+        (void)kept->append(bytes);  // what cannot be kept is fetched again
+        kept.reset();
+        answer([this](Instant now) { begin_waiting(now); });
+    });
+}
+
 /// Progress is the rule, not time: only a transfer that stood still for half a minute ends.
 void FetchTable::tick(Instant now) {
     std::vector<std::uint64_t> stalled;
     for (const auto& [transfer, active] : active_) {
+        if (active.finishing || active.unwritten > 0) {
+            continue;  // the disk's turn: its errors end the transfer
+        }
         const bool waits = active.connection == 0;
         if (waits ? now - active.waiting_since > transfer_stall : active.receiver->stalled(now)) {
             stalled.push_back(transfer);
@@ -212,6 +320,7 @@ void FetchTable::tick(Instant now) {
         if (active.connection != 0) {
             sink_.send(active.connection, TransferEnd{transfer, "cancelled", "no progress for 30 s", true});
         }
+        keep_part(active);
         finish(transfer, fail(ErrorKind::timed_out, "stalled",
                               "the transfer made no progress for 30 s: it goes on from there at the next attempt"));
     }

@@ -5,9 +5,11 @@
 // threads  the engine's
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <map>
 
+#include "common/work_thread.h"
 #include "wire/part_file.h"
 #include "wire/transfer_engine.h"
 
@@ -56,15 +58,25 @@ private:
     std::map<ConnectionId, Reader> readers_;
 };
 
+/// Work for the writer's thread, and answers for the table's own.
+struct PartWriter {
+    WorkThread& thread;
+    std::function<void(std::function<void(Instant)>)> answer;
+};
+
 /// Our own fetches, from their request to their callback.
+///
+/// The table judges and hashes chunks; files are the writer's, chunk by chunk in order. A credit goes back for a chunk
+/// that is written, so no more than the credits' worth waits for a disk.
 class FetchTable {
 public:
-    FetchTable(TransferSink sink, TransferLimits limits) : sink_(std::move(sink)), limits_(limits) {}
+    FetchTable(TransferSink sink, PartWriter writer, TransferLimits limits)
+        : sink_(std::move(sink)), writer_(std::move(writer)), limits_(limits) {}
 
     void add(ConnectionId control, Fetch fetch, FetchDone done, Instant now);
     void opened(ConnectionId connection, ConnectionId control, Instant now);
     void closed(ConnectionId connection, Instant now);
-    void chunk(ConnectionId connection, const Chunk& chunk, Instant now);
+    void chunk(ConnectionId connection, Chunk&& chunk, Instant now);
     void end(ConnectionId connection, const TransferEnd& end, Instant now);
     /// The session is over.
     void detach(ConnectionId control, Instant now);
@@ -77,10 +89,14 @@ private:
         ConnectionId connection = 0;  // 0: waits for one
         Fetch fetch;
         FetchDone done;
-        std::optional<PartFile> part;
+        std::shared_ptr<PartFile> part;  // none: in memory. The writer's while it has chunks
+        Bytes memory;
+        std::shared_ptr<void> claim;  // on the limit of what is in memory
+        std::uint32_t unwritten = 0;  // chunks that the writer has
         std::optional<TransferReceiver> receiver;
         Instant waiting_since{};
-        bool resumed = false;  // began with bytes of an earlier attempt: a wrong digest gets a second try
+        bool resumed = false;    // began with bytes of an earlier attempt: a wrong digest gets a second try
+        bool finishing = false;  // verified: the file gets its name
     };
     struct Waiting {
         ConnectionId control = 0;
@@ -89,14 +105,23 @@ private:
     };
     void begin_waiting(Instant now);
     Status begin(std::uint64_t transfer, Active& active, Instant now);
+    Status open_part(std::uint64_t transfer, Active& active, Instant now);
     void request(Active& active);
+    void write(std::uint64_t transfer, Active& active, Bytes payload);
+    void written(std::uint64_t transfer, const Status& status, Instant now);
     void complete(std::uint64_t transfer, Active& active, Instant now);
-    void finish(std::uint64_t transfer, Result<std::filesystem::path> result);
+    void finish_file(std::uint64_t transfer, Active& active);
+    void keep_part(const Active& active);
+    [[nodiscard]] std::shared_ptr<void> claim_memory(const Fetch& fetch) const;
+    void finish(std::uint64_t transfer, Result<FetchedBlob> result);
     [[nodiscard]] bool is_part_in_use(const Fetch& fetch) const;
     Active* find(ConnectionId connection, std::uint64_t transfer);
 
     TransferSink sink_;
+    PartWriter writer_;
     TransferLimits limits_;
+    std::shared_ptr<std::atomic<std::uint64_t>> in_memory_ = std::make_shared<std::atomic<std::uint64_t>>(0);
+    std::map<std::filesystem::path, std::weak_ptr<PartFile>> parts_;  // the writer may still have work on one
     std::map<std::uint64_t, Active> active_;
     std::deque<Waiting> waiting_;
     std::map<ConnectionId, ConnectionId> control_of_;           // of open bulk connections

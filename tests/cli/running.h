@@ -114,6 +114,7 @@ public:
         engine_ = std::make_unique<TransferEngine>(
             *link_, queues_.bulk, [blob](const Digest&, const PeerIdentity&) -> Result<Blob> { return Blob(blob); });
         engine_->attach(connection_, address_, session_);
+        engine_->want(connection_);
     }
 
 private:

@@ -160,8 +160,34 @@ TEST_CASE("a killed client has the state of the last round it finished, or of th
 TEST_CASE("an update that is not the one described is not held", "[unit][state]") {
     const TemporaryFolder temporary;
     auto folder = reopen(temporary);
-    CHECK(folder.hold(held_of(1), {}, update_of(2)).error().code == "digest_mismatch");
+    auto shorter = update_of(1);
+    shorter.pop_back();
+    CHECK(folder.hold(held_of(1), {}, shorter).error().code == "digest_mismatch");
     CHECK(folder.held()->empty());
+    REQUIRE(folder.hold(held_of(1), {}, update_of(2)));  // as long, but another: never handed out
+    CHECK(folder.held().error().code == "state_damaged");
+    CHECK(folder.update(held_of(1).digest).error().code == "state_damaged");
+}
+
+TEST_CASE("without sections a word about the update leaves nothing behind, and no base", "[unit][state]") {
+    const TemporaryFolder temporary;
+    auto folder = reopen(temporary);
+    REQUIRE(folder.hold(held_of(1), {}, update_of(1)));
+    REQUIRE(folder.commit(experiment, held_of(2).digest));  // of another update
+    CHECK(*folder.held() == std::vector{held_of(1)});
+    REQUIRE(folder.commit(experiment, held_of(1).digest));
+    CHECK(folder.held()->empty());
+    CHECK_FALSE(fs::exists(base_file(temporary)));
+    REQUIRE(folder.hold(held_of(2), {}, update_of(2)));
+    REQUIRE(folder.rollback(experiment, held_of(2).digest));
+    CHECK_FALSE(fs::exists(pending_file(temporary)));
+    CHECK(reopen(temporary).held()->empty());
+    CHECK(fs::is_empty(temporary.path / "experiments"));
+    hold(folder, 3);
+    REQUIRE(folder.commit(experiment, held_of(3).digest));
+    REQUIRE(folder.hold(held_of(4), {}, update_of(4)));  // none this time: the base changes too
+    REQUIRE(folder.commit(experiment, held_of(4).digest));
+    CHECK(folder.base(experiment)->empty());
 }
 
 TEST_CASE("a damaged state file is named, at any byte, and never taken for state", "[unit][state]") {

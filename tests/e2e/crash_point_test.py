@@ -16,7 +16,9 @@ from federation import BUILD, DIGITS, events, run
 from supervised import CLIENTS, LONG, ROOT, Supervised, seeded, split_digits
 
 PROGRAM = os.path.join(BUILD, "tests", "crash", "causeway_crash")
-SETTINGS = ["--set", "experiment.rounds=4", "--set", "sync.min_clients=3", "--set", "train.local_epochs=1"]
+SETTINGS = ["--set", "experiment.rounds=4", "--set", "sync.min_clients=3", "--set", "train.local_epochs=1",
+            "--set", "train.optimizer_state=keep",  # so that there is client state to promote
+            "--set", 'model.layers=["flatten", "dense 14200", "relu", "dense 10"]']  # and models are files
 AT_ONCE = 4  # a visit mostly waits for connections to come back
 FOLDERS = ["common", "wire", "coordinator", "client", "cli"]
 

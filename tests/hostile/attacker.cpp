@@ -72,6 +72,7 @@ public:
                                             : fail(ErrorKind::not_found, "not_found", "never heard of it");
             });
         engine_->attach(connection_, address_, session_);
+        engine_->want(connection_);
     }
     [[nodiscard]] bool gone() const { return gone_; }
     [[nodiscard]] std::uint64_t session() const { return session_; }

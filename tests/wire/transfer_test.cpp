@@ -9,7 +9,7 @@
 #include "common/file.h"
 #include "tests/wire/link_fixtures.h"
 #include "wire/part_file.h"
-#include "wire/transfer_engine.h"
+#include "wire/transfer_tables.h"
 
 namespace causeway {
 namespace {
@@ -174,7 +174,10 @@ struct Pair {
     std::unique_ptr<TransferEngine> client_engine = engine(client);
     Session session = open_session(client, server);
 
-    Pair() { client_engine->attach(session.at_client, server.address(), session.at_server); }
+    Pair() {
+        client_engine->attach(session.at_client, server.address(), session.at_server);
+        client_engine->want(session.at_client);
+    }
     ~Pair() {
         client_engine.reset();
         server_engine.reset();
@@ -189,8 +192,8 @@ struct Pair {
         };
         return std::make_unique<TransferEngine>(*link.link, link.bulk, source);
     }
-    static Result<std::filesystem::path> fetch(TransferEngine& engine, ConnectionId control, Fetch wanted) {
-        auto promise = std::make_shared<std::promise<Result<std::filesystem::path>>>();
+    static Result<FetchedBlob> fetch(TransferEngine& engine, ConnectionId control, Fetch wanted) {
+        auto promise = std::make_shared<std::promise<Result<FetchedBlob>>>();
         auto future = promise->get_future();
         engine.fetch(control, std::move(wanted), [promise](auto result) { promise->set_value(std::move(result)); });
         if (future.wait_for(std::chrono::seconds(30)) != std::future_status::ready) {
@@ -222,16 +225,69 @@ TEST_CASE("20 MB are pulled in both directions, verified and durable", "[wire][t
     CHECK(pair.server.link->traffic().sent < 20'200'000);  // what encryption and framing add is below 1 %
 }
 
+TEST_CASE("a small blob stays in memory where its owner asks for that, a larger one does not",
+          "[wire][transfer][link]") {
+    Pair pair;
+    const auto blob = std::make_shared<const Bytes>(random_bytes(300'000, 3));
+    (*pair.shelf)[sha256(*blob)] = blob;
+    Fetch wanted{.digest = sha256(*blob), .bytes = blob->size(), .destination = pair.folder.path / "x"};
+    wanted.in_memory_up_to = blob->size();
+    const auto small = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    REQUIRE(small.has_value());
+    REQUIRE(small->bytes != nullptr);
+    CHECK(*small->bytes == *blob);
+    CHECK(std::filesystem::is_empty(pair.folder.path));
+    wanted.in_memory_up_to = blob->size() - 1;
+    const auto large = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    REQUIRE(large.has_value());
+    CHECK(large->bytes == nullptr);
+    CHECK(*read_file(large->file, 1 << 20) == *blob);
+}
+
+TEST_CASE("what has come into memory when its session ends is where the next session goes on", "[wire][transfer]") {
+    const TemporaryFolder folder;
+    const auto blob = random_bytes(4000, 4);
+    std::vector<Message> sent;
+    std::vector<std::string> ends;
+    const TransferSink sink{[&](ConnectionId, Message message) { sent.push_back(std::move(message)); },
+                            [](ConnectionId, const Error&) {}};
+    Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
+    wanted.in_memory_up_to = blob.size();
+    const auto done = [&](const Result<FetchedBlob>& result) {
+        ends.push_back(!result ? result.error().code : result->bytes ? "bytes" : "file");
+    };
+    const auto chunk = [&](std::size_t from, std::size_t size) {
+        return Chunk{1, from, blob.size(), to_bytes(ByteView(blob).subspan(from, size))};
+    };
+    for (const std::size_t begin : {0, 1000}) {
+        BoundedQueue<std::function<void(Instant)>> answers(16);
+        auto writer = std::make_unique<WorkThread>();
+        FetchTable table(
+            sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }}, {});
+        table.opened(7, 1, Instant{});
+        table.add(1, wanted, done, Instant{});
+        CHECK(std::get<Pull>(sent.back()).offset == begin);
+        table.chunk(7, chunk(begin, begin == 0 ? 1000 : 3000), Instant{});
+        for (int i = 0; begin > 0 && i < 2; ++i) {  // written, then named
+            (*answers.pop())(Instant{});
+        }
+        table.detach(1, Instant{});
+        writer.reset();
+    }
+    CHECK(ends == std::vector<std::string>{"session_ended", "file"});
+    CHECK(*read_file(folder.path / "x", 1 << 20) == blob);
+}
+
 TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link]") {
     Pair pair;
-    std::vector<std::future<Result<std::filesystem::path>>> results;
+    std::vector<std::future<Result<FetchedBlob>>> results;
     std::vector<Bytes> blobs;
     for (std::uint64_t i = 0; i < 12; ++i) {
         blobs.push_back(random_bytes(500'000 + i, i));
         (*pair.shelf)[sha256(blobs.back())] = std::make_shared<const Bytes>(blobs.back());
     }
     for (std::size_t i = 0; i < blobs.size(); ++i) {
-        auto promise = std::make_shared<std::promise<Result<std::filesystem::path>>>();
+        auto promise = std::make_shared<std::promise<Result<FetchedBlob>>>();
         results.push_back(promise->get_future());
         const bool down = i % 2 == 0;
         (down ? pair.client_engine : pair.server_engine)
@@ -301,7 +357,7 @@ TEST_CASE("when the bulk connection is cut, another is opened and the transfer g
     REQUIRE(write_file_durably(file, blob).has_value());
     (*pair.shelf)[digest] = file;
     std::atomic<int> cuts{0};
-    std::promise<Result<std::filesystem::path>> promise;
+    std::promise<Result<FetchedBlob>> promise;
     const auto destination = pair.folder.path / "model";
     pair.client_engine->fetch(pair.session.at_client, {digest, blob.size(), destination},
                               [&](auto result) { promise.set_value(std::move(result)); });
@@ -328,7 +384,7 @@ TEST_CASE("when the bulk connection is cut, another is opened and the transfer g
 
 TEST_CASE("the end of a session ends its fetches, and the part stays for the next", "[wire][transfer][link]") {
     Pair pair;
-    std::promise<Result<std::filesystem::path>> promise;
+    std::promise<Result<FetchedBlob>> promise;
     pair.server_engine->fetch(pair.session.at_server + 77, {sha256("x"), 10, pair.folder.path / "x"},
                               [&](auto result) { promise.set_value(std::move(result)); });
     pair.server_engine->detach(pair.session.at_server + 77);

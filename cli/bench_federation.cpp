@@ -1,0 +1,236 @@
+// Benchmarks of a local federation of real processes: rounds, exchange of a large model, rest, faults.
+#include <algorithm>
+#include <csignal>
+
+#include <fmt/format.h>
+
+#include "cli/bench.h"
+#include "cli/bench_folder.h"
+#include "cli/local_federation.h"
+#include "configs/reader.h"
+
+namespace causeway::cli {
+namespace {
+
+constexpr Duration rest = std::chrono::seconds(5);
+
+struct Setup {
+    std::uint32_t clients = 8;
+    std::uint32_t rounds = 300;
+    std::size_t width = 64;                                         // of an example
+    std::string layers = R"("dense 1000", "relu", "dense 35")";     // 100,035 parameters at 64 inputs
+    std::string sync = "min_clients = 8";
+};
+
+/// Next to no training: one example a client.
+std::string experiment_text(const Setup& setup) {
+    return fmt::format(R"(
+[experiment]
+name   = "bench"
+rounds = {}
+[data]
+dataset = "bench"
+label   = "last"
+shape   = [{}]
+[model]
+layers = [{}]
+[train]
+optimizer = {{ kind = "sgd", learning_rate = 0.01 }}
+batch = "full"
+[regime]
+preset = "fedavg"
+[sync]
+{}
+[evaluation]
+where = "none"
+)",
+                       setup.rounds, setup.width, setup.layers, setup.sync);
+}
+
+std::string tiny_dataset(const Setup& setup) {
+    std::string text;
+    for (std::size_t row = 0; row < setup.clients; ++row) {
+        for (std::size_t column = 0; column < setup.width; ++column) {
+            text += fmt::format("{},", (row * 7 + column) % 5);
+        }
+        text += fmt::format("{}\n", row % 35);
+    }
+    return text;
+}
+
+Result<std::unique_ptr<LocalFederation>> start(const BenchFolder& folder, const Setup& setup) {
+    TRY(write_file_durably(folder.path / "bench.csv", as_bytes(tiny_dataset(setup))));
+    LocalOptions options;
+    TRY_ASSIGN(options.experiment, read_experiment_or_fail(experiment_text(setup), "bench"));
+    options.dataset = folder.path / "bench.csv";
+    options.folder = folder.path / "federation";
+    TRY(make_private_folder(options.folder));
+    options.clients = setup.clients;
+    options.status = [](const std::string&) {};
+    return LocalFederation::start(std::move(options));
+}
+
+double median_of(std::vector<double> values) {
+    std::ranges::sort(values);
+    return values.empty() ? 0 : values[values.size() / 2];
+}
+
+double cpu_of(LocalFederation& federation) {
+    double sum = 0;
+    for (const auto& process : federation.processes()) {
+        sum += process_usage(process.pid()).cpu_seconds;
+    }
+    return sum;
+}
+
+/// A wait that is not on anything.
+void wait_for(Duration time) {
+    BoundedQueue<int> nothing(1);
+    (void)nothing.pop_for(time);
+}
+
+Status require_success(const Json& done) {
+    return done["state"].text() == "succeeded"
+               ? Status()
+               : fail(ErrorKind::io, "bench_failed", "the rounds ended with: " + done["reason"].text());
+}
+
+double megabytes(std::uint64_t bytes) {
+    return 1e-6 * static_cast<double>(bytes);
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_rounds(const BenchOptions&) {
+    const BenchFolder folder;
+    TRY_ASSIGN(const auto federation, start(folder, {.rounds = 400}));
+    std::vector<double> times;
+    const auto begin = real_now();
+    double to_first = 0;
+    const double cpu = cpu_of(*federation);
+    TRY_ASSIGN(const auto done, federation->run([&](const Json& event) {
+        if (event["event"].text() == "round") {
+            to_first = times.empty() ? seconds(real_now() - begin) : to_first;
+            times.push_back(event["seconds"].number());
+        }
+    }));
+    const double used = cpu_of(*federation) - cpu;
+    federation->stop();
+    TRY(require_success(done));
+    const double median = median_of(times);
+    const auto rounds = static_cast<double>(std::max<std::size_t>(times.size(), 1));
+    return std::vector{
+        BenchRow{"8 clients, 100,035 parameters, durable commits", 1 / median, "rounds/s",
+                 "each client trains one example", "100 or more"},
+        BenchRow{"one round", 1e3 * median, "ms", "", ""},
+        BenchRow{"processor time of all processes, a round", 1e3 * used / rounds, "ms", "2 cores give 2 ms a ms", ""},
+        BenchRow{"from submit to the first commit, warm clients", 1e3 * to_first, "ms",
+                 "holds the first training step and all of round 1", ""},
+        BenchRow{"bytes up a round", megabytes(static_cast<std::uint64_t>(done["bytes_up"].integer())) / rounds, "MB",
+                 "at the socket; 8 x 400 KB of values", ""}};
+}
+
+/// 25 million parameters: the peak beside what the design's formula allows.
+Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
+    constexpr std::uint64_t parameters = 999 * 25'000 + 25'000 + 25'000 * 1 + 1;
+    const BenchFolder folder;
+    const Setup setup{.clients = 6,
+                      .rounds = 4,
+                      .width = 999,
+                      .layers = R"("dense 25000", "dense 1")",
+                      .sync = "min_clients = 6"};
+    TRY_ASSIGN(const auto federation, start(folder, setup));
+    std::vector<double> times;
+    TRY_ASSIGN(const auto done, federation->run([&](const Json& event) {
+        if (event["event"].text() == "round") {
+            times.push_back(event["seconds"].number());
+        }
+    }));
+    const auto peak = process_usage(federation->processes().front().pid()).peak;
+    federation->stop();
+    TRY(require_success(done));
+    const auto update = 4 * parameters;
+    const auto formula = 16 * parameters + 8 * parameters + 6 * update + 12 * 2 * (std::uint64_t{1} << 20);
+    const double moved = 1e-9 * static_cast<double>(12 * update);
+    return std::vector{
+        BenchRow{"6 clients, 100 MB each way: one round", median_of(times), "s", "trains one example", ""},
+        BenchRow{"both ways in that time", moved / median_of(times), "GB/s", "", "0.6 or more"},
+        BenchRow{"the coordinator's peak memory", megabytes(peak), "MB",
+                 "16 P + 4 P x 2 + 6 updates + sessions x 2 frames",
+                 fmt::format("{:.0f} or less", megabytes(formula))}};
+}
+
+Result<std::vector<BenchRow>> bench_idle(const BenchOptions&) {
+    const BenchFolder folder;
+    TRY_ASSIGN(const auto federation, start(folder, {}));
+    wait_for(rest);
+    const auto coordinator = federation->processes()[0].pid();
+    const auto client = federation->processes()[1].pid();
+    const auto before = process_usage(coordinator);
+    const auto client_before = process_usage(client);
+    wait_for(rest);
+    const auto after = process_usage(coordinator);
+    const auto client_after = process_usage(client);
+    federation->stop();
+    const auto share = [](const ProcessUsage& from, const ProcessUsage& to) {
+        return 100 * (to.cpu_seconds - from.cpu_seconds) / seconds(rest);
+    };
+    return std::vector{
+        BenchRow{"the coordinator's memory with 8 clients", megabytes(after.resident), "MB", "resident", "40 or less"},
+        BenchRow{"its processor time", share(before, after), "% of a core", "", "1 or less"},
+        BenchRow{"a client's memory", megabytes(client_after.resident), "MB", "resident", "40 or less"},
+        BenchRow{"its processor time", share(client_before, client_after), "% of a core", "", ""}};
+}
+
+namespace {
+
+/// One client after the other is stopped by a signal; each time until a round commits without it.
+Result<std::vector<double>> fault_times(int signal) {
+    const BenchFolder folder;
+    TRY_ASSIGN(const auto federation,
+               start(folder, {.rounds = 100'000, .sync = "min_clients = 1\nquorum = 1\nrejoin = \"0s\""}));
+    std::vector<double> times;
+    std::size_t victim = federation->processes().size() - 1;
+    std::int64_t clients = 8;
+    int rounds_since = 0;
+    Instant struck = never;
+    const auto done = federation->run([&](const Json& event) {
+        if (event["event"].text() != "round") {
+            return;
+        }
+        if (struck != never && event["clients"].integer() < clients) {
+            times.push_back(seconds(real_now() - struck));
+            clients = event["clients"].integer();
+            struck = never;
+            rounds_since = 0;
+            --victim;
+        } else if (struck == never && ++rounds_since > 5 && victim > 1) {
+            struck = real_now();
+            ::kill(federation->processes()[victim].pid(), signal);
+        } else if (struck == never && victim <= 1 && federation->processes()[0].running()) {
+            federation->processes()[0].ask_to_stop();  // enough: the watch ends with it
+        }
+    });
+    for (auto& process : federation->processes()) {
+        ::kill(process.pid(), SIGCONT);
+    }
+    federation->stop();
+    return times.empty() && !done ? fail(done.error()) : Result<std::vector<double>>(times);
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_faults(const BenchOptions&) {
+    TRY_ASSIGN(const auto killed, fault_times(SIGKILL));
+    TRY_ASSIGN(const auto stopped, fault_times(SIGSTOP));
+    const auto worst = [](const std::vector<double>& times) { return times.empty() ? 0 : std::ranges::max(times); };
+    const auto note = [&](const std::vector<double>& times) {
+        return fmt::format("{} clients, the longest {:.2f} s", times.size(), worst(times));
+    };
+    return std::vector{
+        BenchRow{"a client killed: until the next commit without it", median_of(killed), "s", note(killed),
+                 "0.5 or less"},
+        BenchRow{"a client stopped (SIGSTOP)", median_of(stopped), "s", note(stopped), "2.0 or less, longest 3"}};
+}
+
+}  // namespace causeway::cli
