@@ -383,14 +383,14 @@ void Node::Parts::on(const EvaluationModel& event) {
                       .bytes = event.job.assign.model_bytes,
                       .destination = options.state / "downloads" / "evaluation" / event.job.assign.model.hex(),
                       .durability = Durability::unflushed};
-    transfers->fetch(connection, fetch, [this, q = queue, job = event.job](Result<fs::path> file) {
+    transfers->fetch(connection, fetch, [this, q = queue, job = event.job](Result<FetchedBlob> blob) {
         const auto unavailable = [q, job](const Error& error) {
             q->push(EvaluationModel{job, tl::unexpected(error), EvaluationModel::Source::download});
         };
-        if (!file) {
-            return unavailable(file.error());
+        if (!blob) {
+            return unavailable(blob.error());
         }
-        files->adopt_model(job.assign.model, *file, [this, q, job, unavailable](const Status& adopted) {
+        files->adopt_model(job.assign.model, blob->file, [this, q, job, unavailable](const Status& adopted) {
             if (!adopted) {
                 return unavailable(adopted.error());
             }

@@ -85,7 +85,9 @@ void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
 }
 
 void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
-    thread_->post([this, model, done = std::move(done)] { done(cache_.read(model)); });
+    thread_->post([this, model, done = std::move(done)] {
+        done(newest_ && newest_->digest == model ? Result<Bytes>(*newest_->bytes) : cache_.read(model));
+    });
 }
 
 void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done) {
