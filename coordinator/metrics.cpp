@@ -123,7 +123,7 @@ std::string to_prometheus(const CoordinatorMetrics& metrics) {
     return text;
 }
 
-std::vector<std::string> metric_names() {
+std::vector<std::string> exported_metric_names() {
     std::vector<std::string> names;
     for (const auto& metric : all_metrics()) {
         names.push_back(metric.name);

@@ -41,6 +41,6 @@ extern const std::vector<std::string> metric_roles;
 
 [[nodiscard]] std::string to_prometheus(const CoordinatorMetrics& metrics);
 /// Every name that to_prometheus can print.
-[[nodiscard]] std::vector<std::string> metric_names();
+[[nodiscard]] std::vector<std::string> exported_metric_names();
 
 }  // namespace causeway

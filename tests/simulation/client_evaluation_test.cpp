@@ -30,7 +30,7 @@ Run run(const std::string& experiment, const std::vector<int>& delays,
     RealCast cast(delays.size());
     auto options = cast.world();
     for (std::size_t i = 0; i < delays.size(); ++i) {
-        options.clients[i].link.delay = std::chrono::milliseconds(delays[i]);
+        options.clients[i].link.up.delay = options.clients[i].link.down.delay = std::chrono::milliseconds(delays[i]);
     }
     World world(std::move(options));
     world.start();
