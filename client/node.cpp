@@ -7,54 +7,17 @@
 
 #include <fmt/format.h>
 
-#include "client/log_entries.h"
-#include "client/node_files.h"
-#include "client/node_log.h"
-#include "client/node_trainer.h"
-#include "client/renewal.h"
-#include "client/session.h"
-#include "common/effect_queue.h"
+#include "client/node_parts.h"
 #include "common/overloaded.h"
 #include "common/random.h"
 #include "configs/dataset_file.h"
-#include "wire/transfer_engine.h"
 
 namespace causeway::node {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t queue_limit = 1 << 16;
-constexpr std::size_t link_queue_limit = 4096;
 constexpr Duration settle_interval = std::chrono::seconds(1);
-constexpr std::uint64_t small_model = 4 << 20;  // comes in memory: files would take more time than its way
-
-struct StepStored {
-    std::uint64_t step = 0;
-};
-struct StartTraining {
-    Assign assign;
-    Result<TrainingStart> start;
-};
-struct Fetched {
-    FetchModel job;
-    Result<FetchedBlob> blob;
-};
-struct CacheChecked {
-    FetchModel job;
-    bool here = false;
-};
-/// A model to evaluate, or why it is not here.
-struct EvaluationModel {
-    enum class Source { cache, download };
-    Evaluate job;
-    Result<Bytes> model;
-    Source source;
-};
-struct StopLoop {};
-using LoopEvent =
-    std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, EvaluationModel, StopLoop>;
-using LoopQueue = BoundedQueue<LoopEvent>;
 
 /// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
 /// holds out are not counted: nobody trains on them.
@@ -78,78 +41,6 @@ bool is_final(const Error& why, bool welcomed) {
 }
 
 }  // namespace
-
-struct Node::Parts {
-    Enrolment enrolment;
-    NodeOptions options;
-    std::shared_ptr<LoopQueue> queue = std::make_shared<LoopQueue>(queue_limit);
-    LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
-                           std::make_shared<LinkEvents>(link_queue_limit)};
-    std::unique_ptr<NodeFiles> files;
-    std::unique_ptr<NodeLog> log;
-    std::unique_ptr<Link> link;
-    std::unique_ptr<TransferEngine> transfers;
-    std::unique_ptr<NodeTrainer> trainer;
-    std::unique_ptr<Session> session;
-    std::optional<Renewal> renewal;
-    std::thread forward;
-    EffectQueue<Effects> effects;
-    ConnectionId connection = 0;
-    std::size_t attempts = 0;
-    std::int64_t started_unix_s = wall_clock_unix_s();
-    bool welcomed = false;
-    Instant now{};
-    Instant wake_at = never;
-    Instant settle_at{};
-
-    Parts(Enrolment e, NodeOptions o) : enrolment(std::move(e)), options(std::move(o)) {}
-    Parts(const Parts&) = delete;
-    Parts& operator=(const Parts&) = delete;
-    ~Parts() {
-        log.reset();  // its thread may still want to answer
-        queue->close();
-        trainer.reset();
-        transfers.reset();
-        link.reset();
-        link_queues.control->close();
-        if (forward.joinable()) {
-            forward.join();
-        }
-        files.reset();
-    }
-
-    Status start();
-    Status start_link();
-    Status run();
-    void step(const Event& event) {
-        note(entry_of_event(event));
-        take(session->step(now, event));
-    }
-    void note(std::optional<LogEntry> entry);
-    void answer(const Request& request);
-    void take(Effects made);
-    void release();
-    void start_job(const Job& job);
-    void connect();
-    void fetch(const FetchModel& job);
-    void train(const Train& job);
-    void keep_certificate();
-    void hear(const Reply& reply);
-    void evaluate(const Evaluate& job);
-    void evaluated(const Evaluate& job, const Result<Figures>& figures);
-
-    void on(const LinkEvent& event);
-    void on(const Event& event) { step(event); }
-    void on(const StepStored& event);
-    void on(const StartTraining& event);
-    void on(const Fetched& event);
-    void on(const CacheChecked& event);
-    void on(const EvaluationModel& event);
-    void on(const StopLoop&) {}
-    [[nodiscard]] const Address& address() const {
-        return enrolment.coordinators[attempts % enrolment.coordinators.size()];
-    }
-};
 
 Status Node::Parts::start() {
     TRY_ASSIGN(log, NodeLog::open(options.state));
@@ -292,124 +183,6 @@ void Node::Parts::start_job(const Job& job) {
 void Node::Parts::connect() {
     connection = link->connect({.to = address()});
     link->set_pace(connection, Pace::idle);
-}
-
-// ---------------------------------------------------------------- models and training
-
-void Node::Parts::fetch(const FetchModel& job) {
-    files->has_model(job.model, [q = queue, job](bool here) { q->push(CacheChecked{job, here}); });
-}
-
-void Node::Parts::on(const CacheChecked& event) {
-    if (event.here) {
-        return step(ModelFetched{event.job.model, std::nullopt});
-    }
-    const Fetch fetch{.digest = event.job.model,
-                      .bytes = event.job.bytes,
-                      .destination = options.state / "downloads" / event.job.model.hex(),
-                      .durability = Durability::unflushed,
-                      .in_memory_up_to = small_model};
-    transfers->fetch(connection, fetch, [q = queue, job = event.job](Result<FetchedBlob> blob) {
-        q->push(Fetched{job, std::move(blob)});
-    });
-}
-
-void Node::Parts::on(const Fetched& event) {
-    if (!event.blob) {
-        if (event.blob.error().code == "disk_full") {
-            files->make_room();
-        }
-        return step(ModelFetched{event.job.model, event.blob.error()});
-    }
-    if (event.blob->bytes) {
-        files->adopt_model(event.job.model, event.blob->bytes);
-        return step(ModelFetched{event.job.model, std::nullopt});
-    }
-    files->adopt_model(event.job.model, event.blob->file, [q = queue, model = event.job.model](const Status& adopted) {
-        q->push(Event(ModelFetched{model, adopted ? std::nullopt : std::optional(adopted.error())}));
-    });
-}
-
-void Node::Parts::train(const Train& job) {
-    files->start_training(job.assign, [q = queue, assign = job.assign](Result<TrainingStart> start) {
-        q->push(StartTraining{assign, std::move(start)});
-    });
-}
-
-void Node::Parts::on(const StartTraining& event) {
-    const auto lease = event.assign.lease;
-    if (!event.start && event.start.error().code == "model_lost") {
-        return step(ModelLost{lease, event.start.error()});
-    }
-    if (!event.start) {
-        return step(Trained{lease, {}, event.start.error()});
-    }
-    const auto progress = [q = queue, lease](std::uint64_t step, std::uint64_t steps, double loss) {
-        q->push(
-            Event(TrainingProgress{lease, static_cast<std::uint32_t>(step), static_cast<std::uint32_t>(steps), loss}));
-    };
-    trainer->train(event.assign, event.start->model, event.start->base, progress,
-                   [this, q = queue, lease](Result<TrainingOutput> output) {
-                       if (!output) {
-                           q->push(Event(Trained{lease, {}, output.error()}));
-                           return;
-                       }
-                       const auto held = output->held;
-                       files->hold(*std::move(output), [q, lease, held](const Status& stored) {
-                           q->push(Event(Trained{lease, held, stored ? std::nullopt : std::optional(stored.error())}));
-                       });
-                   });
-}
-
-// ---------------------------------------------------------------- evaluation
-
-/// The model is mostly here: it is what the next round trains from. Else it comes into a folder of its own, so that a
-/// download for training and this one do not touch each other.
-void Node::Parts::evaluate(const Evaluate& job) {
-    files->read_model(job.assign.model, [q = queue, job](Result<Bytes> model) {
-        q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::cache});
-    });
-}
-
-void Node::Parts::on(const EvaluationModel& event) {
-    if (event.model) {
-        return trainer->evaluate(event.job.assign, *event.model,
-                                 [this, job = event.job](const Result<Figures>& figures) { evaluated(job, figures); });
-    }
-    if (event.source == EvaluationModel::Source::download) {
-        return evaluated(event.job, fail(event.model.error()));
-    }
-    const Fetch fetch{.digest = event.job.assign.model,
-                      .bytes = event.job.assign.model_bytes,
-                      .destination = options.state / "downloads" / "evaluation" / event.job.assign.model.hex(),
-                      .durability = Durability::unflushed};
-    transfers->fetch(connection, fetch, [this, q = queue, job = event.job](Result<FetchedBlob> blob) {
-        const auto unavailable = [q, job](const Error& error) {
-            q->push(EvaluationModel{job, tl::unexpected(error), EvaluationModel::Source::download});
-        };
-        if (!blob) {
-            return unavailable(blob.error());
-        }
-        files->adopt_model(job.assign.model, blob->file, [this, q, job, unavailable](const Status& adopted) {
-            if (!adopted) {
-                return unavailable(adopted.error());
-            }
-            files->read_model(job.assign.model, [q, job](Result<Bytes> model) {
-                q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::download});
-            });
-        });
-    });
-}
-
-/// From the trainer's thread or this one.
-void Node::Parts::evaluated(const Evaluate& job, const Result<Figures>& figures) {
-    Reply reply{.id = job.request};
-    if (figures) {
-        reply.body = to_json(*figures).dump();
-    } else {
-        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
-    }
-    queue->push(Event(Evaluated{std::move(reply)}));
 }
 
 void Node::Parts::on(const StepStored& event) {

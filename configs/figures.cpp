@@ -155,7 +155,8 @@ Json describe_clients(const std::map<std::string, Figures>& by_node,
     for (const auto& [node, figures] : by_node) {
         if (nodes.items().size() < most_nodes_shown) {
             auto row = Json::object().set("node", node);
-            for (const auto& [key, value] : to_json(figures).fields()) {
+            const auto own = to_json(figures);
+            for (const auto& [key, value] : own.fields()) {
                 row.set(key, value);
             }
             nodes.push(std::move(row));

@@ -81,7 +81,7 @@ public:
         const auto opened = queues_.control->pop_for(deadline);
         REQUIRE((opened && std::holds_alternative<PeerOpened>(*opened)));
         coordinator_ = std::get<PeerOpened>(*opened).peer->fingerprint;
-        send(Hello{.datasets = std::move(datasets)});
+        send(Hello{.software = "causeway " CAUSEWAY_VERSION, .datasets = std::move(datasets)});
         session_ = next<Welcome>().session;
     }
     /// Of the certificate that the coordinator showed.

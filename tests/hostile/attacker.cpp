@@ -36,7 +36,7 @@ public:
         connection_ = link_->connect({.to = address_});
         const auto opened = queues_.control->pop_for(30s);
         ASSERT(opened && std::holds_alternative<PeerOpened>(*opened));
-        send(Hello{.datasets = std::move(datasets)});
+        send(Hello{.software = "causeway " CAUSEWAY_VERSION, .datasets = std::move(datasets)});
         if (auto welcome = next<Welcome>(30s)) {
             session_ = welcome->session;
         }

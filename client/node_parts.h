@@ -1,0 +1,125 @@
+// The node's parts and the loop's events: what the files of the node share. Internal to client/; start at node.h.
+//
+// The loop thread owns everything here but what the parts' own threads do; they answer by the queue.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <thread>
+#include <variant>
+
+#include "client/log_entries.h"
+#include "client/node.h"
+#include "client/node_files.h"
+#include "client/node_log.h"
+#include "client/node_trainer.h"
+#include "client/renewal.h"
+#include "client/session.h"
+#include "common/effect_queue.h"
+#include "wire/transfer_engine.h"
+
+namespace causeway::node {
+
+constexpr std::size_t queue_limit = 1 << 16;
+constexpr std::size_t link_queue_limit = 4096;
+
+struct StepStored {
+    std::uint64_t step = 0;
+};
+struct StartTraining {
+    Assign assign;
+    Result<TrainingStart> start;
+};
+struct Fetched {
+    FetchModel job;
+    Result<FetchedBlob> blob;
+};
+struct CacheChecked {
+    FetchModel job;
+    bool here = false;
+};
+/// A model to evaluate, or why it is not here.
+struct EvaluationModel {
+    enum class Source { cache, download };
+    Evaluate job;
+    Result<Bytes> model;
+    Source source;
+};
+struct StopLoop {};
+using LoopEvent =
+    std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, EvaluationModel, StopLoop>;
+using LoopQueue = BoundedQueue<LoopEvent>;
+
+struct Node::Parts {
+    Enrolment enrolment;
+    NodeOptions options;
+    std::shared_ptr<LoopQueue> queue = std::make_shared<LoopQueue>(queue_limit);
+    LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
+                           std::make_shared<LinkEvents>(link_queue_limit)};
+    std::unique_ptr<NodeFiles> files;
+    std::unique_ptr<NodeLog> log;
+    std::unique_ptr<Link> link;
+    std::unique_ptr<TransferEngine> transfers;
+    std::unique_ptr<NodeTrainer> trainer;
+    std::unique_ptr<Session> session;
+    std::optional<Renewal> renewal;
+    std::thread forward;
+    EffectQueue<Effects> effects;
+    ConnectionId connection = 0;
+    std::size_t attempts = 0;
+    std::int64_t started_unix_s = wall_clock_unix_s();
+    bool welcomed = false;
+    Instant now{};
+    Instant wake_at = never;
+    Instant settle_at{};
+
+    Parts(Enrolment e, NodeOptions o) : enrolment(std::move(e)), options(std::move(o)) {}
+    Parts(const Parts&) = delete;
+    Parts& operator=(const Parts&) = delete;
+    ~Parts() {
+        log.reset();  // its thread may still want to answer
+        queue->close();
+        trainer.reset();
+        transfers.reset();
+        link.reset();
+        link_queues.control->close();
+        if (forward.joinable()) {
+            forward.join();
+        }
+        files.reset();
+    }
+
+    Status start();
+    Status start_link();
+    Status run();
+    void step(const Event& event) {
+        note(entry_of_event(event));
+        take(session->step(now, event));
+    }
+    void note(std::optional<LogEntry> entry);
+    void answer(const Request& request);
+    void take(Effects made);
+    void release();
+    void start_job(const Job& job);
+    void connect();
+    void fetch(const FetchModel& job);
+    void train(const Train& job);
+    void keep_certificate();
+    void hear(const Reply& reply);
+    void evaluate(const Evaluate& job);
+    void evaluated(const Evaluate& job, const Result<Figures>& figures);
+
+    void on(const LinkEvent& event);
+    void on(const Event& event) { step(event); }
+    void on(const StepStored& event);
+    void on(const StartTraining& event);
+    void on(const Fetched& event);
+    void on(const CacheChecked& event);
+    void on(const EvaluationModel& event);
+    void on(const StopLoop&) {}
+    [[nodiscard]] const Address& address() const {
+        return enrolment.coordinators[attempts % enrolment.coordinators.size()];
+    }
+};
+
+}  // namespace causeway::node
