@@ -232,6 +232,7 @@ void add_file_command(Parser& parser, CLI::App& parent, const std::string& name,
     if (name == "submit") {
         add_state(app, options->state, true);
         app->add_flag("--watch", options->watch, "follow it to its end");
+        add_number(app, "--priority", options->priority, 0, 1000, "its place in the queue: the highest starts first");
     }
 }
 
@@ -274,6 +275,22 @@ void add_model_commands(Parser& parser, CLI::App& parent) {
     add_model_command(parser, parent, "evaluate", "loss, accuracy, F1 of a model on labelled data; AUC for two classes",
                       "causeway experiment evaluate model.safetensors holdout.csv.gz --experiment digits-fedavg",
                       std::make_shared<ModelOptions>(), run_experiment_evaluate);
+}
+
+void add_chosen_experiment(CLI::App* app, std::string& state, std::string& experiment) {
+    add_state(app, state, true);
+    app->add_option("experiment", experiment, "its number or name (default: the latest)")->type_name("ID|NAME");
+}
+
+/// What looks back at an experiment that has been.
+void add_history_commands(Parser& parser, CLI::App& parent) {
+    auto resumed = std::make_shared<ResumeOptions>();
+    auto* app = command(parser, parent, "resume", "go on from the last commit of one that is over, as a new one",
+                        "causeway experiment resume --rounds 25 --state ~/federation", resumed, run_experiment_resume);
+    add_chosen_experiment(app, resumed->state, resumed->experiment);
+    add_number(app, "--rounds", resumed->rounds, 0, 1000000, "rounds in all, 0: as its file says");
+    add_set(app, resumed->set);
+    app->add_flag("--watch", resumed->watch, "follow it to its end");
 }
 
 void add_experiments(Parser& parser) {
@@ -319,6 +336,7 @@ void add_experiments(Parser& parser) {
         ->each([exported](const std::string&) { exported->chosen_round = true; });
     app->add_flag("--best", exported->best, "the best model by evaluation.metric, instead of the last")
         ->excludes("--round");
+    add_history_commands(parser, parent);
     add_model_commands(parser, parent);
     auto* fields = parent.add_subcommand("fields", "every field with its default and bounds, as Markdown");
     fields->callback([&parser] { parser.chosen = run_experiment_fields; });

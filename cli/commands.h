@@ -121,6 +121,7 @@ struct FileOptions {
     std::vector<std::string> set;
     std::string state;  // submit only
     bool watch = false;
+    std::uint32_t priority = 0;  // submit: 0 is what the file says
 };
 int run_experiment_validate(const FileOptions& options, Output output);
 int run_experiment_show(const FileOptions& options, Output output);
@@ -143,6 +144,15 @@ int run_experiment_watch(const ExperimentOptions& options, Output output);
 int run_experiment_wait(const ExperimentOptions& options, Output output);
 int run_experiment_cancel(const ExperimentOptions& options, Output output);
 int run_experiment_export(const ExperimentOptions& options, Output output);
+
+struct ResumeOptions {
+    std::string state;
+    std::string experiment;    // number or name; empty: the latest
+    std::uint32_t rounds = 0;  // in all, 0: as its file says
+    std::vector<std::string> set;
+    bool watch = false;
+};
+int run_experiment_resume(const ResumeOptions& options, Output output);
 
 struct ModelOptions {
     std::string model;       // a safetensors file

@@ -1,4 +1,5 @@
 // Experiments at the coordinator: submit, list, status, watch, wait, cancel, export.
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 
@@ -10,6 +11,7 @@
 #include "cli/live_view.h"
 #include "cli/model_file.h"
 #include "cli/operator_session.h"
+#include "cli/run_commands.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -41,8 +43,9 @@ std::string waiting_text(const Json& status) {
     return status["state"].text() == "paused" ? "paused: " + status["reason"].text() : phase;
 }
 
-/// Follows an experiment to its end; the exit code is the experiment's.
-Result<int> watch(OperatorSession& session, std::uint64_t id, const std::string& state, Output output) {
+}  // namespace
+
+Result<int> follow_experiment(OperatorSession& session, std::uint64_t id, const std::string& state, Output output) {
     LiveView view(output);
     int code = exit_failed;
     const auto each = [&](const Json& event) {
@@ -71,6 +74,16 @@ Result<int> watch(OperatorSession& session, std::uint64_t id, const std::string&
     return code;
 }
 
+Json as_array(const std::vector<std::string>& texts) {
+    auto array = Json::array();
+    for (const auto& text : texts) {
+        array.push(text);
+    }
+    return array;
+}
+
+namespace {
+
 /// Only demo and simulate divide a dataset; a submitted file that asks for it deserves a word.
 bool hands_out_data(const Experiment& experiment) {
     const auto given = [&](const char* path) {
@@ -81,17 +94,15 @@ bool hands_out_data(const Experiment& experiment) {
 }
 
 Result<int> submit(const FileOptions& options, Output output) {
-    TRY_ASSIGN(const auto text, load_experiment_text(options.file));
-    TRY_ASSIGN(const auto experiment, load_experiment(options.file, options.set));
-    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
-    auto set = Json::array();
-    for (const auto& item : options.set) {
-        set.push(item);
+    auto overrides = options.set;
+    if (options.priority != 0) {
+        overrides.push_back(fmt::format("experiment.priority={}", options.priority));
     }
-    TRY_ASSIGN(const auto reply,
-               session->ask(
-                   "experiment.submit",
-                   Json::object().set("file", text.text).set("file_name", text.file_name).set("set", std::move(set))));
+    TRY_ASSIGN(const auto text, load_experiment_text(options.file));
+    TRY_ASSIGN(const auto experiment, load_experiment(options.file, overrides));
+    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    auto request = Json::object().set("file", text.text).set("file_name", text.file_name);
+    TRY_ASSIGN(const auto reply, session->ask("experiment.submit", request.set("set", as_array(overrides))));
     const auto id = static_cast<std::uint64_t>(reply["id"].integer());
     output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
     output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));
@@ -99,11 +110,37 @@ Result<int> submit(const FileOptions& options, Output output) {
         output.line("note: data.partition and data.holdout are ignored: every node trains on all that it holds");
     }
     if (options.watch) {
-        return watch(*session, id, options.state, output);
+        return follow_experiment(*session, id, options.state, output);
     }
     output.line(fmt::format("next: {} experiment watch {} --state {}", shell_quoted(own_path().string()), id,
                             shell_quoted(options.state)));
     return exit_done;
+}
+
+/// With its place in the queue, and what it goes on from.
+std::string state_text(const Json& line) {
+    auto text = line["state"].text();
+    if (line["place"].is_number()) {
+        text += fmt::format(" #{}", line["place"].integer());
+    }
+    return line["parent"].is_number() ? text + fmt::format(", resumes {}", line["parent"].integer()) : text;
+}
+
+/// Where the last round's time went, the longest parts first.
+std::string time_text(const Json& time) {
+    std::vector<std::pair<double, std::string>> parts;
+    for (const auto& [name, value] : time.fields()) {
+        if (name != "wall" && name != "last") {
+            parts.emplace_back(-value.number(), name);
+        }
+    }
+    std::ranges::sort(parts);
+    std::string text;
+    for (std::size_t i = 0; i < std::min<std::size_t>(parts.size(), 3); ++i) {
+        const auto took = format_duration(from_seconds(-parts[i].first));
+        text += fmt::format("{}{} {}", i == 0 ? "" : ", ", parts[i].second, took);
+    }
+    return text;
 }
 
 void print_status(const Json& status, Output output) {
@@ -116,6 +153,13 @@ void print_status(const Json& status, Output output) {
                             status["rounds"].integer(),
                             status["loss"].is_number() ? fmt::format("{:.4f}", status["loss"].number()) : "-",
                             percent(status["accuracy"]), phase == "over" ? "" : "  now: " + phase));
+    if (status["parent"].is_number()) {
+        output.line(fmt::format("resumes experiment {} from round {}", status["parent"].integer(),
+                                status["parent_round"].integer()));
+    }
+    if (status["time"].is_object()) {
+        output.line("the last round's time: " + time_text(status["time"]));
+    }
     std::vector<std::vector<std::string>> rows;
     for (const auto& member : status["members"].items()) {
         rows.push_back({member["node"].text(), member["state"].text(),
@@ -142,7 +186,7 @@ Result<int> list(const ExperimentOptions& options, Output output) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& line : reply["experiments"].items()) {
         output.object("experiment", line);
-        rows.push_back({std::to_string(line["id"].integer()), line["name"].text(), line["state"].text(),
+        rows.push_back({std::to_string(line["id"].integer()), line["name"].text(), state_text(line),
                         fmt::format("{}/{}", line["round"].integer(), line["rounds"].integer()),
                         percent(line["accuracy"]), line["reason"].text()});
     }
@@ -155,7 +199,7 @@ Result<int> list(const ExperimentOptions& options, Output output) {
 Result<int> watch_command(const ExperimentOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
-    return watch(*session, id, options.state, output);
+    return follow_experiment(*session, id, options.state, output);
 }
 
 Result<int> wait(const ExperimentOptions& options, Output output) {

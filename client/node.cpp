@@ -148,6 +148,7 @@ Status Node::Parts::start() {
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
     TRY_ASSIGN(session_options.datasets, declare(options.datasets));
     TRY_ASSIGN(session_options.held, files->load_held());
+    session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);
     session_options.policy = [this](const Assign& assign) -> std::optional<Objection> {
         if (auto objection = judge(options.policy, assign, options.local_now())) {

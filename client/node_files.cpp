@@ -131,7 +131,7 @@ void NodeFiles::start_training(const Assign& assign, std::function<void(Result<T
             if (!model) {
                 return fail(model.error().kind, "model_lost", model.error().message);
             }
-            TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment));
+            TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
             return TrainingStart{std::make_shared<const Bytes>(*std::move(model)), std::move(base)};
         }());
     });

@@ -36,6 +36,8 @@ public:
 
     /// Before anything is posted: what waits for the coordinator's word. errors: corrupt, io
     Result<std::vector<HeldUpdate>> load_held();
+    /// Likewise: the experiments whose state is kept.
+    [[nodiscard]] std::vector<std::uint64_t> kept() const { return folder_.kept(); }
 
     void apply(std::vector<Persist> persists, std::function<void()> done);
     void has_model(const Digest& model, std::function<void(bool)> done);

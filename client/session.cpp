@@ -24,6 +24,7 @@ Session::Session(SessionOptions options) : options_(std::move(options)) {
         held_[{update.experiment, update.round}] = update;
     }
     options_.held.clear();
+    kept_.insert(options_.experiments.begin(), options_.experiments.end());
 }
 
 Effects Session::start(Instant now) {
@@ -55,6 +56,10 @@ void Session::on(Instant now, const Connected&, Effects& effects) {
         if (hello.held.size() < max_held_told) {
             hello.held.push_back(update);
         }
+    }
+    // The newest, should there be more: the older ones are told at a later greeting, when these are gone.
+    for (auto id = kept_.rbegin(); id != kept_.rend() && hello.experiments.size() < max_held_told; ++id) {
+        hello.experiments.push_back(*id);
     }
     effects.send.emplace_back(std::move(hello));
 }
@@ -285,6 +290,9 @@ void Session::hear(Instant, const Committed& message, Effects& effects) {
 }
 
 void Session::resolve(std::map<HeldKey, HeldUpdate>::iterator held, bool counted, Effects& effects) {
+    if (counted) {
+        kept_.insert(held->second.experiment);
+    }
     effects.persist.emplace_back(ResolvePending{held->second, counted});
     held_.erase(held);
 }
@@ -312,6 +320,7 @@ void Session::hear(Instant, const Ended& message, Effects& effects) {
         stop_work(effects);
     }
     std::erase_if(held_, [&](const auto& entry) { return entry.first.first == message.experiment; });
+    kept_.erase(message.experiment);
     effects.persist.emplace_back(ForgetExperiment{message.experiment});
     effects.say.push_back("experiment " + std::to_string(message.experiment) + " " + message.state +
                           (message.reason.empty() ? "" : ": " + message.reason));

@@ -11,6 +11,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +32,7 @@ struct SessionOptions {
     std::string compute_signature;
     std::vector<DatasetDeclaration> datasets;
     std::vector<HeldUpdate> held;  // what the state folder still holds
+    std::vector<std::uint64_t> experiments;  // whose state it keeps
     /// Asked before anything is fetched; may be empty: all is welcome. Pure, but for the hour at the node.
     std::function<std::optional<Objection>(const Assign&)> policy;
     std::uint64_t jitter_seed = 0;  // of the pauses between connection attempts only
@@ -111,6 +113,7 @@ private:
     std::uint32_t attempts_ = 0;     // since the last Welcome
     std::optional<Work> work_;
     std::map<HeldKey, HeldUpdate> held_;
+    std::set<std::uint64_t> kept_;  // experiments with a base: not heard to be over
 };
 
 }  // namespace causeway::node

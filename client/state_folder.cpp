@@ -182,9 +182,9 @@ Status StateFolder::clear_leftovers() const {
     for (const auto& path : unfinished) {
         fs::remove(path, ignored);
     }
-    for (const auto experiment : experiments()) {
+    for (const auto experiment : experiments(".pending")) {
         TRY_ASSIGN(const auto pending, read_pending(experiment));
-        TRY_ASSIGN(const auto base, read_base(experiment));
+        TRY_ASSIGN(const auto base, read_base(base_path(experiment)));
         if (pending && pending->held.digest == base.update && pending->held.round == base.round) {
             remove_quietly(pending_path(experiment));
         }
@@ -192,14 +192,14 @@ Status StateFolder::clear_leftovers() const {
     return {};
 }
 
-std::vector<std::uint64_t> StateFolder::experiments() const {
+std::vector<std::uint64_t> StateFolder::experiments(std::string_view extension) const {
     std::vector<std::uint64_t> found;
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(folder_ / "experiments", ignored)) {
         const auto name = entry.path().stem().string();
         std::uint64_t id = 0;
         const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), id);
-        if (entry.path().extension() == ".pending" && error == std::errc{} && end == name.data() + name.size()) {
+        if (entry.path().extension() == extension && error == std::errc{} && end == name.data() + name.size()) {
             found.push_back(id);
         }
     }
@@ -215,9 +215,13 @@ fs::path StateFolder::pending_path(std::uint64_t experiment) const {
     return folder_ / "experiments" / (std::to_string(experiment) + ".pending");
 }
 
-Result<StateFolder::Base> StateFolder::read_base(std::uint64_t experiment) const {
+fs::path StateFolder::ended_path(std::uint64_t experiment) const {
+    return folder_ / "experiments" / (std::to_string(experiment) + ".ended");
+}
+
+Result<StateFolder::Base> StateFolder::read_base(const fs::path& path) const {
     const auto nothing = [](ByteView) { return Result<std::size_t>(0); };
-    TRY_ASSIGN(const auto bytes, read_checked(base_path(experiment), base_magic, limits_.file_bytes, nothing));
+    TRY_ASSIGN(const auto bytes, read_checked(path, base_magic, limits_.file_bytes, nothing));
     Base base;
     if (bytes) {
         ByteReader in(*bytes);
@@ -251,9 +255,24 @@ Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint6
     return std::optional(std::move(pending));
 }
 
-Result<StateSections> StateFolder::base(std::uint64_t experiment) const {
-    TRY_ASSIGN(auto base, read_base(experiment));
-    return std::move(base.sections);
+Result<StateSections> StateFolder::base(std::uint64_t experiment, const std::vector<std::uint64_t>& continues) const {
+    std::vector<fs::path> places{base_path(experiment)};
+    for (const auto before : continues) {
+        places.push_back(base_path(before));  // its end has not been heard of here
+        places.push_back(ended_path(before));
+    }
+    std::error_code ignored;
+    for (const auto& place : places) {
+        if (fs::exists(place, ignored)) {
+            TRY_ASSIGN(auto base, read_base(place));
+            return std::move(base.sections);
+        }
+    }
+    return StateSections{};
+}
+
+std::vector<std::uint64_t> StateFolder::kept() const {
+    return experiments(".base");
 }
 
 // One durable rename makes the update and its state appear together; an offer may be sent after it.
@@ -328,7 +347,7 @@ Status StateFolder::rollback(std::uint64_t experiment, const Digest& update) {
 
 Result<std::vector<HeldUpdate>> StateFolder::held() const {
     std::vector<HeldUpdate> held;
-    for (const auto experiment : experiments()) {
+    for (const auto experiment : experiments(".pending")) {
         TRY_ASSIGN(const auto pending, read_pending(experiment));
         if (pending) {
             held.push_back(pending->held);
@@ -338,7 +357,7 @@ Result<std::vector<HeldUpdate>> StateFolder::held() const {
 }
 
 Result<Bytes> StateFolder::update(const Digest& digest) const {
-    for (const auto experiment : experiments()) {
+    for (const auto experiment : experiments(".pending")) {
         TRY_ASSIGN(auto pending, read_pending(experiment));
         if (pending && pending->held.digest == digest) {
             return std::move(pending->update);
@@ -349,15 +368,33 @@ Result<Bytes> StateFolder::update(const Digest& digest) const {
 
 Status StateFolder::forget(std::uint64_t experiment) {
     // The base first: a kill in between leaves a pending update, whose experiment the coordinator will end again.
-    std::error_code error;
     remove_quietly(spare_path(experiment));
-    fs::remove(base_path(experiment), error);
+    TRY(keep_ended(experiment));
     crash_point("state.half_forgotten", base_path(experiment));
-    if (!error) {
-        fs::remove(pending_path(experiment), error);
-    }
-    return error ? fail(ErrorKind::io, "io", base_path(experiment).string() + ": cannot remove: " + error.message())
+    std::error_code error;
+    fs::remove(pending_path(experiment), error);
+    return error ? fail(ErrorKind::io, "io", pending_path(experiment).string() + ": cannot remove: " + error.message())
                  : Status{};
+}
+
+/// Not flushed: after a power cut the base is there under one of its two names, and the end is heard again.
+Status StateFolder::keep_ended(std::uint64_t experiment) {
+    const auto from = base_path(experiment);
+    std::error_code error;
+    const auto base = read_base(from);
+    if (base && !base->sections.empty()) {
+        fs::rename(from, ended_path(experiment), error);
+    } else {
+        fs::remove(from, error);  // nothing that a resumed experiment would need, or damaged
+    }
+    if (error) {
+        return fail(ErrorKind::io, "io", from.string() + ": cannot remove: " + error.message());
+    }
+    const auto ended = experiments(".ended");
+    for (std::size_t i = 0; i + limits_.ended_bases < ended.size(); ++i) {
+        remove_quietly(ended_path(ended[i]));
+    }
+    return {};
 }
 
 }  // namespace causeway::node

@@ -9,6 +9,7 @@
 //   STATE/experiments/<id>.base         what the last counted update left
 //   STATE/experiments/<id>.pending      the held update with the state that goes with it
 //   STATE/experiments/<id>.spare        a pending file that is over, to be written over; without meaning
+//   STATE/experiments/<id>.ended        the base of an experiment that is over: one that is resumed goes on with it
 //
 //   base     := "CWBA" u16 1, u32 round, digest update, sections, check
 //   pending  := "CWPE" u16 1, held, sections, check, update[held.bytes]
@@ -43,6 +44,7 @@ using StateSections = std::map<std::string, Bytes>;
 struct StateLimits {
     std::uint64_t file_bytes = std::uint64_t{8} << 30;
     std::uint32_t sections = 64;
+    std::size_t ended_bases = 8;  // a person resumes one of the last few, if any
 };
 
 /// errors of all its functions: io (`disk_full`): nothing has changed; corrupt: a file of the folder is damaged
@@ -54,7 +56,11 @@ public:
     static Result<StateFolder> open(const std::filesystem::path& state, StateLimits limits = {});
 
     /// The sections with which the next training of this experiment starts; empty before the first counted update.
-    [[nodiscard]] Result<StateSections> base(std::uint64_t experiment) const;
+    /// Before that a resumed one starts with those of the first of `continues` that has any.
+    [[nodiscard]] Result<StateSections> base(std::uint64_t experiment,
+                                             const std::vector<std::uint64_t>& continues = {}) const;
+    /// Experiments with a base, not those that are over; ascending.
+    [[nodiscard]] std::vector<std::uint64_t> kept() const;
 
     /// Keeps an update and the state that goes with it, durably, in place of an earlier pending one.
     ///
@@ -76,7 +82,8 @@ public:
     /// The bytes of a held update, verified. errors: not_found
     [[nodiscard]] Result<Bytes> update(const Digest& digest) const;
 
-    /// The experiment is over: all its state goes.
+    /// The experiment is over: its state goes, but for the base, of the newest `ended_bases` experiments that have one
+    /// with sections.
     Status forget(std::uint64_t experiment);
 
 private:
@@ -85,12 +92,14 @@ private:
     struct Pending;
     Status check_format() const;
     Status clear_leftovers() const;
-    /// Experiments with a pending update, ascending.
-    [[nodiscard]] std::vector<std::uint64_t> experiments() const;
+    /// Experiments with a file of this extension, ascending.
+    [[nodiscard]] std::vector<std::uint64_t> experiments(std::string_view extension) const;
+    [[nodiscard]] std::filesystem::path ended_path(std::uint64_t experiment) const;
+    Status keep_ended(std::uint64_t experiment);
     [[nodiscard]] std::filesystem::path base_path(std::uint64_t experiment) const;
     [[nodiscard]] std::filesystem::path pending_path(std::uint64_t experiment) const;
     [[nodiscard]] Result<std::optional<Pending>> read_pending(std::uint64_t experiment) const;
-    [[nodiscard]] Result<Base> read_base(std::uint64_t experiment) const;
+    [[nodiscard]] Result<Base> read_base(const std::filesystem::path& path) const;
     void set_aside_pending(std::uint64_t experiment) const;
     [[nodiscard]] std::filesystem::path spare_path(std::uint64_t experiment) const;
     [[nodiscard]] bool is_bare(std::uint64_t experiment, const Digest& update) const;

@@ -81,6 +81,7 @@ struct Experiment {
         std::string name;
         std::uint64_t seed = 1;
         std::uint32_t rounds = 20;
+        std::uint32_t priority = 0;  // of those that wait in the queue the highest starts first
         bool operator==(const Identity&) const = default;
     } experiment;
 
@@ -129,6 +130,7 @@ struct Experiment {
     struct Sync {
         std::string aggregator = "mean";                      // aggregation/
         CountOrShare cohort;                                  // of the members with a session when a round is drawn
+        std::string selection = "uniform";                    // who, when not all: uniform | weighted | availability
         CountOrShare quorum{.share = 0.7};                    // of the cohort as drawn
         std::uint32_t min_clients = 1;                        // sessions that must be there before a round is drawn
         Duration start_timeout = std::chrono::minutes(10);    // waiting for min_clients no longer than this

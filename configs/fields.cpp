@@ -35,6 +35,10 @@ std::vector<Field> experiment_fields() {
         {.path = "experiment.rounds", .access = MEMBER(experiment.rounds), .least = 1, .most = max_count,
          .unit = "rounds", .doc = "How many rounds are committed before the experiment has succeeded.",
          .example = "20"},
+        {.path = "experiment.priority", .access = MEMBER(experiment.priority), .most = 1000,
+         .doc = "Of the experiments that wait in the queue the one with the highest starts first, equals in the order "
+                "of submission.",
+         .example = "10"},
     };
 }
 
@@ -167,6 +171,11 @@ std::vector<Field> sync_fields() {
         {.path = "sync.cohort", .access = MEMBER(sync.cohort), .least = 1, .most = max_count, .unit = "members",
          .doc = "Who is drawn for a round: `all`, a count or a share of the clients in session.",
          .example = R"("50%")"},
+        {.path = "sync.selection", .access = MEMBER(sync.selection),
+         .choices = {"uniform", "weighted", "availability"},
+         .doc = "Who is drawn when the cohort is not all: every client alike, in proportion to the examples that it "
+                "declares, or who has waited longest since it was last drawn.",
+         .example = R"("weighted")"},
         {.path = "sync.quorum", .access = MEMBER(sync.quorum), .least = 1, .most = max_count, .unit = "members",
          .doc = "How much of the cohort as drawn must be counted, or the round fails.", .example = R"("70%")"},
         {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,

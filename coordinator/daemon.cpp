@@ -156,6 +156,7 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     }
     CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
     machine.models = std::move(models);
+    machine.build = "causeway " CAUSEWAY_VERSION;
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
     const auto each_turn = [this, unix_now = options.unix_now, alive = options.alive](Instant now) {
         keep_certificate(now, unix_now());

@@ -1,7 +1,11 @@
 // The lines of the decision log, with their details: what time or arrival decided, and what a restart reads back.
 //
 //   cohort   {"members": [names]}                       drawn apart from a commit, after waiting for members
-//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed
+//   selection {"rule", "there", "drawn", "left_out": {node: why}}   why of those there some do not take part; at most
+//            128 names. not_drawn, busy, away (dropped before, and not back), other_build
+//   compute  {"node", "software", "signature"}          drawn for the first time, or with another signature than before
+//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed,
+//            no_progress, revoked
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
 //   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened
@@ -15,6 +19,8 @@
 namespace causeway::decisions {
 
 inline constexpr const char* cohort = "cohort";
+inline constexpr const char* selection = "selection";
+inline constexpr const char* compute = "compute";
 inline constexpr const char* dropped = "dropped";
 inline constexpr const char* refused = "refused";
 inline constexpr const char* next_attempt = "attempt";
@@ -26,6 +32,18 @@ inline Json cohort_detail(const std::vector<std::string>& members) {
         names.push(member);
     }
     return Json::object().set("members", std::move(names));
+}
+
+inline Json selection_detail(const std::string& rule, std::size_t there, std::size_t drawn, Json left_out) {
+    return Json::object()
+        .set("rule", rule)
+        .set("there", std::uint64_t{there})
+        .set("drawn", std::uint64_t{drawn})
+        .set("left_out", std::move(left_out));
+}
+
+inline Json compute_detail(const std::string& node, const std::string& software, const std::string& signature) {
+    return Json::object().set("node", node).set("software", software).set("signature", signature);
 }
 
 inline Json dropped_detail(const std::string& node, std::uint32_t attempt, const std::string& code,

@@ -69,6 +69,8 @@ struct UpdateAbsorbed {
     Digest update;
     std::optional<Refused> refusal;  // code, message, tensor, index
     std::optional<Error> fetch_error;  // the transfer broke: the client may offer again
+    Duration verify{};                 // decoding and the firewall took so long,
+    Duration aggregate{};              // and adding it to the sum
 };
 /// FinishRound: the snapshot of the next model is durable under its digest.
 struct SnapshotWritten {
@@ -79,6 +81,12 @@ struct SnapshotWritten {
     double update_norm = 0;
     std::uint64_t bytes_up_total = 0;    // at the sockets of client sessions since the process started, both after
     std::uint64_t bytes_down_total = 0;  // encryption: a round's bytes are the difference to the last commit's
+    Duration aggregate{};                // the division; the rest of the job is the snapshot
+};
+/// A step that held this round's commit is durable: what follows from it has been sent.
+struct CommitStored {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
 };
 struct ModelEvaluated {
     ExperimentId experiment = 0;
@@ -97,7 +105,7 @@ struct JobFailed {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
-                 ModelMade, UpdateAbsorbed, SnapshotWritten, ModelEvaluated, JobFailed>;
+                 ModelMade, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed>;
 
 // ---------------------------------------------------------------- effects
 // persists, executed in order, all of one step in one SQLite transaction
@@ -108,23 +116,26 @@ struct SaveExperiment {  // new, or a status change
     std::string state;   // queued | starting | running | paused | succeeded | failed | cancelled
     std::string reason;
     std::string submitted_by;
+    ExperimentId parent = 0;         // goes on from this one's commit, 0: from an initial model
+    std::uint32_t parent_round = 0;  // its first commit has this number and names the parent's model of it
+    std::string build;               // of the engine that runs it; empty: not started
 };
 /// One line of the decision log: what time or arrival decided, before it takes effect.
 struct SaveDecision {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
-    std::string kind;  // cohort | dropped | refused | attempt | early_stop: coordinator/decisions.h has each detail
+    std::string kind;  // cohort | selection | dropped | refused | ...: coordinator/decisions.h has each detail
     Json detail;
 };
 /// The commit of a round: names the snapshot, its participants and the next round's cohort in one transaction.
 struct SaveCommit {
     ExperimentId experiment = 0;
-    std::uint32_t round = 0;  // 0: the initial model
+    std::uint32_t round = 0;  // 0: the initial model; that of a resumed experiment has its parent's number
     Digest model;
     std::uint64_t model_bytes = 0;
     std::vector<std::pair<std::string, Digest>> participants;  // node, update; sorted by node
     std::vector<std::string> next_cohort;                      // sorted; empty after the last round
-    Json summary;  // clients, train loss, seconds, bytes up and down
+    Json summary;  // clients, train loss, seconds, bytes up and down, where the time went (round_clock.h)
 };
 struct SaveEvaluation {
     ExperimentId experiment = 0;
@@ -154,6 +165,7 @@ struct CloseSession {
 // jobs
 struct MakeModel {
     ExperimentId experiment = 0;
+    Digest from;  // of a resumed experiment: its parent's model, which only has to be there; empty: make one
 };
 /// Start a fresh sum for the round (the next FinishRound divides it).
 struct OpenRound {

@@ -27,7 +27,7 @@ std::pair<double, double> worth(const ModelEvaluated& evaluation, bool by_loss) 
 
 const RoundRecord* ExperimentMachine::best() const {
     const bool by_loss = config_.evaluation.metric == "loss";
-    const RoundRecord* best = nullptr;
+    const RoundRecord* best = identity_.best_before ? &*identity_.best_before : nullptr;
     for (const auto& record : records_) {
         if (record.evaluation &&
             (best == nullptr || worth(*record.evaluation, by_loss) > worth(*best->evaluation, by_loss))) {

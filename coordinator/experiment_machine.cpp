@@ -26,16 +26,20 @@ ExperimentMachine::ExperimentMachine(Identity identity, const RecoveredExperimen
 /// Only values: what follows from them is decided in resume(), when effects can be given.
 void ExperimentMachine::restore(const RecoveredExperiment& recovered) {
     for (const auto& round : recovered.rounds) {
-        auto& record =
-            records_.emplace_back(RoundRecord{round.round, round.model, round.model_bytes, round.summary, {}});
+        auto& record = records_.emplace_back(record_of(round.round, round.model, round.model_bytes, round.summary));
         if (const auto& e = round.evaluation) {
             record.evaluation = ModelEvaluated{e->experiment, e->round, e->loss, e->accuracy, e->examples};
         }
     }
+    if (!recovered.rounds.empty()) {
+        last_times_ = recovered.rounds.back().summary["time"];
+    }
     last_counted_ = recovered.last_counted;
+    last_drawn_ = recovered.last_drawn;
     recovered_cohort_ = recovered.next_cohort;
     recovered_decisions_ = recovered.decisions;
     phase_ = over() ? Phase::over : Phase::queued;
+    published_ = records_.empty() ? 0 : records_.front().round;
     // The last evaluation may have been under way; its round's event waits for it as before.
     if (!over() && evaluation_due(committed_rounds()) && !records_.back().evaluation) {
         evaluations_due_.insert(committed_rounds());
@@ -47,8 +51,11 @@ void ExperimentMachine::submit(CoordinatorEffects& effects) {
     effects.persist.push_back(saved_);
 }
 
+/// Which build runs it is settled now, and stored with the change of state.
 void ExperimentMachine::start(Turn turn) {
+    saved_.build = identity_.build;
     set_state("starting", "", turn.effects);
+    clock_.begin(turn.now);
     wait_for_members(turn);
 }
 
@@ -57,6 +64,14 @@ void ExperimentMachine::resume(Turn turn) {
     if (!active()) {
         return;
     }
+    if (!saved_.build.empty() && !identity_.build.empty() && saved_.build != identity_.build) {
+        phase_ = Phase::pinned;
+        pause("other_build: it was begun by " + saved_.build + " and this is " + identity_.build +
+              "; start that build again, or cancel it and go on with `causeway experiment resume " +
+              std::to_string(id()) + "`");
+        return;
+    }
+    clock_.begin(turn.now);
     if (records_.empty()) {
         set_state("starting", "", turn.effects);
         wait_for_members(turn);
@@ -84,6 +99,9 @@ void ExperimentMachine::resume(Turn turn) {
     open_round(turn, std::move(cohort), std::max<Duration>(config_.sync.rejoin, limits::restart_grace));
     for (const auto& decision : recovered_decisions_) {
         round_->restore(decision);
+        if (decision.kind == decisions::dropped || decision.kind == decisions::refused) {
+            clock_.left(turn.now, decision.detail["node"].text(), decision.detail["code"].text());
+        }
     }
     assign_present(turn);
     check_round(turn);
@@ -163,7 +181,7 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     }
     if (failed.job == "evaluate") {  // a missing evaluation never stops a run: the column stays empty
         if (evaluations_due_.erase(failed.round) != 0) {
-            records_.at(failed.round).evaluation_note = failed.error.message;
+            find_record(failed.round)->evaluation_note = failed.error.message;
             evaluation_settled(turn, failed.round);
         }
         return;
@@ -194,16 +212,30 @@ void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
         return;
     }
     job_done();
+    clock_.begin(turn.now);
+    // A resumed experiment begins with its parent's commit: the number of a round decides batches and draws.
+    records_.push_back({.round = saved_.parent_round, .model = made.model, .model_bytes = made.bytes});
+    if (identity_.origin) {
+        records_.back().evaluation = identity_.origin->evaluation;
+    }
+    published_ = saved_.parent_round;
     // The first cohort is part of the same transaction: a restart needs no second draw.
-    records_.push_back({0, made.model, made.bytes, Json::object(), {}});
-    auto cohort = draw_cohort(turn, 1);
-    turn.effects.persist.push_back(SaveCommit{id(), 0, made.model, made.bytes, {}, cohort, Json::object()});
+    std::vector<Persist> log;
+    auto cohort = draw_cohort(turn, saved_.parent_round + 1, log);
+    turn.effects.persist.push_back(
+        SaveCommit{id(), saved_.parent_round, made.model, made.bytes, {}, cohort, Json::object()});
+    std::ranges::move(log, std::back_inserter(turn.effects.persist));
     set_state("running", "", turn.effects);
     after_commit(turn, std::move(cohort));
 }
 
 void ExperimentMachine::on_absorbed(Turn turn, const UpdateAbsorbed& absorbed) {
     if (phase_ == Phase::open && absorbed.round == round_->number()) {
+        if (absorbed.refusal) {
+            clock_.left(turn.now, absorbed.node, absorbed.refusal->code);
+        } else if (!absorbed.fetch_error) {
+            clock_.absorbed(turn.now, absorbed.node, absorbed.verify, absorbed.aggregate);
+        }
         round_->on_absorbed(turn.now, absorbed, turn.effects);
         check_round(turn);
     }
@@ -213,7 +245,7 @@ void ExperimentMachine::on_evaluated(Turn turn, const ModelEvaluated& evaluated)
     if (over() || evaluations_due_.erase(evaluated.round) == 0) {
         return;
     }
-    records_.at(evaluated.round).evaluation = evaluated;
+    find_record(evaluated.round)->evaluation = evaluated;
     turn.effects.persist.push_back(
         SaveEvaluation{id(), evaluated.round, evaluated.loss, evaluated.accuracy, evaluated.examples});
     evaluation_settled(turn, evaluated.round);
@@ -264,6 +296,7 @@ Instant ExperimentMachine::deadline() const {
         case Phase::queued:
         case Phase::evaluating:
         case Phase::over:
+        case Phase::pinned:
             break;
     }
     return never;
@@ -272,6 +305,17 @@ Instant ExperimentMachine::deadline() const {
 /// The absorbing states.
 bool ExperimentMachine::over() const {
     return saved_.state == "succeeded" || saved_.state == "failed" || saved_.state == "cancelled";
+}
+
+const RoundRecord* ExperimentMachine::record(std::uint32_t round) const {
+    const auto first = records_.empty() ? 0 : records_.front().round;
+    return round >= first && round - first < records_.size() ? &records_[round - first] : nullptr;
+}
+
+/// Of a round that is known to be committed.
+RoundRecord* ExperimentMachine::find_record(std::uint32_t round) {
+    ASSERT(record(round) != nullptr);
+    return &records_[round - records_.front().round];
 }
 
 std::vector<std::string> ExperimentMachine::members_in_round() const {

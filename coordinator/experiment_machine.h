@@ -4,7 +4,8 @@
 //                 \--------/  <-> paused: this machine failed (disk full), the same job is retried
 //
 // Inside starting and running it is always in one phase, and each phase has something that ends it: waiting (members
-// come, or the start timeout), making (a job), open (round.h), finishing (a job), evaluating (a job).
+// come, or the start timeout), making (a job), open (round.h), finishing (a job), evaluating (a job). An experiment
+// that another build of the engine began is `pinned`: paused until that build runs again, or until it is cancelled.
 // A commit names the round's participants and the next cohort in one transaction; nothing is sent before it is
 // durable, because persists come before sends in one step's effects. Thread: loop. Pure.
 #pragma once
@@ -22,6 +23,8 @@
 #include "coordinator/membership.h"
 #include "coordinator/recovered.h"
 #include "coordinator/round.h"
+#include "coordinator/round_clock.h"
+#include "coordinator/round_record.h"
 
 namespace causeway {
 
@@ -29,18 +32,8 @@ namespace causeway {
 struct Turn {
     Instant now;
     const Membership& members;
-    const std::set<std::string>& busy;  // nodes that another experiment's open round has
+    const std::set<std::string>& busy;  // nodes that another experiment has, or is to have first (machine_queue.cpp)
     CoordinatorEffects& effects;
-};
-
-/// A committed round, as it is shown.
-struct RoundRecord {
-    std::uint32_t round = 0;
-    Digest model;
-    std::uint64_t model_bytes = 0;
-    Json summary;  // clients, cohort, loss, seconds, bytes_up, bytes_down, update_norm
-    std::optional<ModelEvaluated> evaluation;
-    std::string evaluation_note{};  // why there is none
 };
 
 class ExperimentMachine {
@@ -48,6 +41,10 @@ public:
     struct Identity {
         std::uint64_t epoch = 0;
         std::function<std::string(const Digest&)> model_path;  // for the done event; pure
+        std::string build{};                                   // of this engine; empty: nothing is pinned
+        /// The commit that a resumed experiment goes on from, and its parent's best model.
+        std::optional<RoundRecord> origin{};
+        std::optional<RoundRecord> best_before{};
     };
 
     ExperimentMachine(Identity identity, SaveExperiment saved, Experiment config, Assign assignment);
@@ -66,10 +63,13 @@ public:
     void member_lost(Turn turn, const std::string& node, bool session_gone);
     /// It does not come back under that identity: dropped now, not after `rejoin`.
     void member_revoked(Turn turn, const std::string& node, const std::string& why);
+    /// It is over: says so to a session.
+    void answer_over(const Turn& turn, SessionId session) const;
     void on_message(Turn turn, const Member& member, const Message& message);
     void on_model_made(Turn turn, const ModelMade& made);
     void on_absorbed(Turn turn, const UpdateAbsorbed& absorbed);
     void on_snapshot(Turn turn, const SnapshotWritten& snapshot);
+    void on_commit_stored(Turn turn, const CommitStored& stored);
     void on_evaluated(Turn turn, const ModelEvaluated& evaluated);
     void on_job_failed(Turn turn, const JobFailed& failed);
     void tick(Turn turn);
@@ -80,11 +80,24 @@ public:
     [[nodiscard]] bool queued() const { return saved_.state == "queued"; }
     [[nodiscard]] bool over() const;
     [[nodiscard]] bool active() const { return !queued() && !over(); }
+    [[nodiscard]] bool pinned() const { return phase_ == Phase::pinned; }
+    /// Has members to find, since when: it is served before one that has just had its round.
+    [[nodiscard]] bool waiting() const { return phase_ == Phase::waiting || phase_ == Phase::making; }
+    [[nodiscard]] Instant waiting_since() const { return waiting_since_; }
+    [[nodiscard]] std::uint32_t priority() const { return config_.experiment.priority; }
+    /// Those it would choose from, if they are enough; else none.
+    [[nodiscard]] std::vector<std::string> usable(const Turn& turn) const;
     /// Members of the open round.
     [[nodiscard]] std::vector<std::string> members_in_round() const;
     /// Published events in order: one per committed round once its evaluation is in, `done` last.
-    [[nodiscard]] const std::vector<Json>& events() const { return events_; }
+    [[nodiscard]] std::size_t event_count() const;
+    [[nodiscard]] Json event(std::size_t index) const;
+    /// The round of the first event; events are of rounds without gaps.
+    [[nodiscard]] std::uint32_t first_event_round() const { return records_.empty() ? 1 : records_.front().round + 1; }
+    /// Committed rounds, ascending without gaps, from the initial model's or the parent's.
     [[nodiscard]] const std::vector<RoundRecord>& records() const { return records_; }
+    /// nullptr: not committed here.
+    [[nodiscard]] const RoundRecord* record(std::uint32_t round) const;
     [[nodiscard]] const Experiment& config() const { return config_; }
     /// The evaluated round with the best model by the experiment's metric, the earliest of equal ones; nullptr when
     /// none is evaluated.
@@ -94,7 +107,7 @@ public:
     [[nodiscard]] Json status() const;
 
 private:
-    enum class Phase { queued, waiting, making, open, finishing, evaluating, over };
+    enum class Phase { queued, waiting, making, open, finishing, evaluating, over, pinned };
     struct Retry {
         Instant at = never;
         Duration pause{};
@@ -105,20 +118,29 @@ private:
     void set_state(const std::string& state, const std::string& reason, CoordinatorEffects& effects);
     void wait_for_members(Turn turn);
     void look_for_members(Turn turn);
+    void count_start_timeout(Instant now);
+    void ready_in_round(Turn turn, const Member& member, const Digest& held);
     void run_job(Job job, CoordinatorEffects& effects);
     void job_done();
     void pause(const std::string& reason);
     void go_on();
     [[nodiscard]] std::vector<std::string> eligible(const Turn& turn) const;
     [[nodiscard]] bool enough(std::size_t eligible) const;
-    /// Sorted; empty when too few are there.
-    [[nodiscard]] std::vector<std::string> draw_cohort(const Turn& turn, std::uint32_t round) const;
+    /// Sorted; empty when too few are there. What the draw rests on goes into `log`: it is persisted with the cohort.
+    [[nodiscard]] std::vector<std::string> draw_cohort(const Turn& turn, std::uint32_t round,
+                                                       std::vector<Persist>& log);
+    [[nodiscard]] bool of_this_build(const Member& member) const;
+    void log_selection(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
+                       std::vector<Persist>& log) const;
+    void log_compute(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
+                     std::vector<Persist>& log);
     void commit(Turn turn, const SnapshotWritten& snapshot);
     void after_commit(Turn turn, std::vector<std::string> next_cohort);
     void tell_committed(Turn turn) const;
     void open_round(Turn turn, std::vector<std::string> cohort, Duration first_wait);
     void assign_present(Turn turn);
     void check_round(Turn turn);
+    void hears_drop(Turn turn, const std::string& node);
     void answer_held(Turn turn, const Member& member, const HeldUpdate& held) const;
     void end(Turn turn, const std::string& state, const std::string& reason);
     [[nodiscard]] bool evaluation_due(std::uint32_t round) const;
@@ -128,6 +150,7 @@ private:
     [[nodiscard]] bool out_of_patience() const;
     void stop_early(Turn turn);
     void publish();
+    [[nodiscard]] RoundRecord* find_record(std::uint32_t round);
     [[nodiscard]] Json round_event(const RoundRecord& record) const;
     [[nodiscard]] Json done_event() const;
     [[nodiscard]] std::uint32_t committed_rounds() const;
@@ -140,12 +163,15 @@ private:
     std::optional<Round> round_;  // while open or finishing
     std::vector<RoundRecord> records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
-    std::set<std::string> lapsed_;             // dropped and not resynced: not drawn
+    std::map<std::string, std::string> lapsed_;  // dropped (code) and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
-    std::vector<Json> events_;
-    std::uint32_t next_event_round_ = 1;
+    std::uint32_t published_ = 0;  // the last round with an event
+    std::map<std::string, std::uint32_t> last_drawn_;    // of each node the last round that it was drawn for
+    std::map<std::string, std::string> compute_logged_;  // of each node that was drawn
     Instant wait_until_ = never;
-    Instant opened_at_{};
+    Instant waiting_since_{};
+    RoundClock clock_;
+    Json last_times_;  // of the last commit, for status
     Retry retry_;
     std::uint64_t bytes_up_seen_ = 0;  // socket totals at the last commit
     std::uint64_t bytes_down_seen_ = 0;

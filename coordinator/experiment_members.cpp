@@ -1,78 +1,63 @@
-// Who may work on an experiment, who is drawn for a round, and what a node hears that comes, goes or speaks.
+// What becomes of the nodes of an experiment: those it waits for, and those that come, go or speak.
 // Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
 
-#include "common/random.h"
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
 
 namespace causeway {
 
-/// A member that was dropped is drawn again only after it resynced; one at work elsewhere has its assignment.
-std::vector<std::string> ExperimentMachine::eligible(const Turn& turn) const {
-    auto names = turn.members.live_holders(config_.data.dataset);
-    std::erase_if(names, [&](const auto& name) { return lapsed_.contains(name) || turn.busy.contains(name); });
-    return names;
-}
-
-/// Nobody at all is never enough, whatever the file says.
-bool ExperimentMachine::enough(std::size_t eligible) const {
-    return eligible >= std::max<std::size_t>(config_.sync.min_clients, 1);
-}
-
-std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::uint32_t round) const {
-    auto names = eligible(turn);
-    if (!enough(names.size())) {
-        return {};
-    }
-    // A share of those there, or a count; drawn by seed and round from the sorted names, so that only who was there
-    // matters and not in which order they came. Who was there is decided by time: the result is persisted.
-    const auto wanted = config_.sync.cohort.of(static_cast<std::uint32_t>(names.size()));
-    if (wanted >= names.size()) {
-        return names;
-    }
-    RandomStream stream({.seed = config_.experiment.seed, .purpose = "cohort", .round = round});
-    const auto order = stream.permutation(names.size());
-    std::vector<std::string> cohort;
-    for (std::size_t i = 0; i < wanted; ++i) {
-        cohort.push_back(names[order[i]]);
-    }
-    std::sort(cohort.begin(), cohort.end());
-    return cohort;
-}
-
 /// Before the first round, and whenever too few are there at a commit.
 void ExperimentMachine::wait_for_members(Turn turn) {
     phase_ = Phase::waiting;
-    const auto timeout = config_.sync.start_timeout;
-    wait_until_ = timeout > Duration::zero() && timeout < never - turn.now ? turn.now + timeout : never;
+    waiting_since_ = turn.now;
+    clock_.waits(turn.now, RoundClock::Wait::members);
+    count_start_timeout(turn.now);
     look_for_members(turn);
 }
 
+void ExperimentMachine::count_start_timeout(Instant now) {
+    const auto timeout = config_.sync.start_timeout;
+    wait_until_ = timeout > Duration::zero() && timeout < never - now ? now + timeout : never;
+}
+
+/// The start timeout is about clients that are not there. Those at work for another experiment are there: its round
+/// ends, and then it is this one's turn (machine_queue.cpp).
 void ExperimentMachine::look_for_members(Turn turn) {
-    const auto there = eligible(turn).size();
-    if (!enough(there)) {
-        if (turn.now >= wait_until_) {
+    const std::set<std::string> nobody;
+    const Turn alone{turn.now, turn.members, nobody, turn.effects};
+    // The first model can be made while they are still at work elsewhere.
+    if (usable(records_.empty() ? alone : turn).empty()) {
+        if (!usable(alone).empty()) {
+            count_start_timeout(turn.now);
+        } else if (turn.now >= wait_until_) {
             const auto needed = std::max<std::uint32_t>(config_.sync.min_clients, 1);
-            fail(turn, "insufficient clients " + std::to_string(there) + "/" + std::to_string(needed));
+            const auto few = eligible(alone).size();
+            fail(turn, "insufficient clients " + std::to_string(few) + "/" + std::to_string(needed));
         }
         return;
     }
     wait_until_ = never;
     if (records_.empty()) {
         phase_ = Phase::making;
-        run_job(MakeModel{id()}, turn.effects);
+        clock_.waits(turn.now, RoundClock::Wait::members);
+        run_job(MakeModel{id(), identity_.origin ? identity_.origin->model : Digest{}}, turn.effects);
         return;
     }
     // Drawn apart from a commit: a line of the log, durable before anybody is assigned.
-    auto cohort = draw_cohort(turn, committed_rounds() + 1);
+    std::vector<Persist> log;
+    auto cohort = draw_cohort(turn, committed_rounds() + 1, log);
     turn.effects.persist.push_back(
         SaveDecision{id(), committed_rounds() + 1, decisions::cohort, decisions::cohort_detail(cohort)});
+    std::ranges::move(log, std::back_inserter(turn.effects.persist));
     open_round(turn, std::move(cohort), config_.sync.rejoin);
     assign_present(turn);
 }
 
 void ExperimentMachine::member_ready(Turn turn, const Member& member, const std::vector<HeldUpdate>& held) {
+    if (pinned()) {
+        return;  // the build that goes on with it answers what is held
+    }
     // What it holds is answered before it is assigned anything: training starts from a base that is settled.
     Digest open;
     for (const auto& update : held) {
@@ -86,9 +71,21 @@ void ExperimentMachine::member_ready(Turn turn, const Member& member, const std:
     if (phase_ == Phase::waiting) {
         look_for_members(turn);
     } else if (round_) {
-        round_->ready(turn.now, member.node, member.session, open, turn.effects);
+        ready_in_round(turn, member, open);
         check_round(turn);
     }
+}
+
+void ExperimentMachine::ready_in_round(Turn turn, const Member& member, const Digest& held) {
+    if (round_->has_member(member.node)) {
+        clock_.assigned(turn.now, member.node);
+    }
+    round_->ready(turn.now, member.node, member.session, held, turn.effects);
+}
+
+/// The node keeps state of this experiment and may not have been there at its end.
+void ExperimentMachine::answer_over(const Turn& turn, SessionId session) const {
+    turn.effects.send.push_back({session, Ended{id(), saved_.state, saved_.reason}});
 }
 
 /// Says what became of an update that is not of an open round.
@@ -97,13 +94,14 @@ void ExperimentMachine::answer_held(Turn turn, const Member& member, const HeldU
     // Of each node the latest counted update is known; an older one was resolved before it worked on a later round.
     const bool counted = found != last_counted_.end() && found->second == std::pair(held.round, held.digest);
     if (over() && !counted) {
-        turn.effects.send.push_back({member.session, Ended{id(), saved_.state, saved_.reason}});
+        answer_over(turn, member.session);
         return;
     }
-    const auto& model = held.round < records_.size() ? records_[held.round].model : held.start_model;
+    const auto* committed = record(held.round);
+    const auto& model = committed != nullptr ? committed->model : held.start_model;
     turn.effects.send.push_back({member.session, Committed{id(), held.round, model, counted, held.digest}});
     if (over()) {
-        turn.effects.send.push_back({member.session, Ended{id(), saved_.state, saved_.reason}});
+        answer_over(turn, member.session);
     }
 }
 
@@ -122,26 +120,40 @@ void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const
     }
 }
 
+/// One whose trainer hangs has to come with a new session: its old one would take the next assignment just as well.
+void ExperimentMachine::hears_drop(Turn turn, const std::string& node) {
+    const auto lapsed = lapsed_.find(node);
+    if (lapsed == lapsed_.end() || lapsed->second == "no_progress") {
+        return;
+    }
+    lapsed_.erase(lapsed);
+    if (phase_ == Phase::waiting) {
+        look_for_members(turn);
+    }
+}
+
 /// Only an open round listens. Late words are answered with what is true now, and change nothing.
 void ExperimentMachine::on_message(Turn turn, const Member& member, const Message& message) {
     if (const auto* offer = std::get_if<Offer>(&message)) {
         if (phase_ == Phase::open) {
+            clock_.offered(turn.now, member.node, offer->update.metrics.train_seconds);
             round_->on_offer(member.node, member.session, *offer, turn.effects);
         } else if (over()) {
-            turn.effects.send.push_back({member.session, Ended{id(), saved_.state, saved_.reason}});
+            answer_over(turn, member.session);
         } else {
             turn.effects.send.push_back({member.session, Refused{offer->lease, offer->update.digest, "stale_lease",
                                                                  "that round is closed", "", 0}});
         }
     } else if (const auto* progress = std::get_if<Progress>(&message)) {
         if (phase_ == Phase::open) {
-            round_->on_progress(member.node, *progress);
+            if (progress->step > 0) {
+                clock_.working(turn.now, member.node);
+            }
+            round_->on_progress(turn.now, member.node, *progress);
         }
     } else if (const auto* decline = std::get_if<Decline>(&message)) {
         if (decline->code == "dropped") {  // it knows, and has let go of the round: it may be drawn again
-            if (lapsed_.erase(member.node) != 0 && phase_ == Phase::waiting) {
-                look_for_members(turn);
-            }
+            hears_drop(turn, member.node);
         } else if (phase_ == Phase::open) {
             round_->on_decline(member.node, *decline, turn.effects);
         }

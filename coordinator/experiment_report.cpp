@@ -11,17 +11,30 @@ Json accuracy_of(const RoundRecord& record) {
     return record.evaluation ? Json(record.evaluation->accuracy) : Json();
 }
 
+Json number_or_null(double value) {
+    return std::isfinite(value) ? Json(value) : Json();
+}
+
 }  // namespace
 
-/// Appends what can be published: rounds in order, each once its evaluation is in; then the end.
+/// What can be published: rounds in order, each once its evaluation is in; then the end.
 void ExperimentMachine::publish() {
-    while (next_event_round_ < records_.size() && (over() || !evaluations_due_.contains(next_event_round_))) {
-        events_.push_back(round_event(records_[next_event_round_]));
-        ++next_event_round_;
+    while (record(published_ + 1) != nullptr && (over() || !evaluations_due_.contains(published_ + 1))) {
+        ++published_;
     }
-    if (over() && (events_.empty() || events_.back()["event"].text() != "done")) {
-        events_.push_back(done_event());
+}
+
+std::size_t ExperimentMachine::event_count() const {
+    const auto rounds = records_.empty() ? 0 : published_ - records_.front().round;
+    return rounds + (over() ? 1U : 0U);
+}
+
+/// Made when somebody asks, so that ten thousand rounds are not kept twice.
+Json ExperimentMachine::event(std::size_t index) const {
+    if (over() && index + 1 == event_count()) {
+        return done_event();
     }
+    return round_event(records_.at(index + 1));
 }
 
 Json ExperimentMachine::round_event(const RoundRecord& record) const {
@@ -30,32 +43,32 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
         .set("experiment", id())
         .set("round", record.round)
         .set("rounds", config_.experiment.rounds)
-        .set("clients", record.summary["clients"])
-        .set("cohort", record.summary["cohort"])
-        .set("loss", record.summary["loss"])
+        .set("clients", record.clients)
+        .set("cohort", record.cohort)
+        .set("loss", number_or_null(record.loss))
         .set("accuracy", accuracy_of(record))
-        .set("bytes_up", record.summary["bytes_up"])
-        .set("bytes_down", record.summary["bytes_down"])
-        .set("seconds", record.summary["seconds"])
+        .set("bytes_up", record.bytes_up)
+        .set("bytes_down", record.bytes_down)
+        .set("seconds", record.seconds)
         .set("model_sha256", record.model.hex());
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
 
 Json ExperimentMachine::done_event() const {
-    std::int64_t up = 0;
-    std::int64_t down = 0;
+    std::uint64_t up = 0;
+    std::uint64_t down = 0;
     double time = 0;
     for (const auto& record : records_) {
-        up += record.summary["bytes_up"].integer();
-        down += record.summary["bytes_down"].integer();
-        time += record.summary["seconds"].number();
+        up += record.bytes_up;
+        down += record.bytes_down;
+        time += record.seconds;
     }
     auto event = Json::object()
                      .set("event", "done")
                      .set("state", saved_.state)
                      .set("reason", saved_.reason)
                      .set("rounds", committed_rounds())
-                     .set("loss", records_.empty() ? Json() : records_.back().summary["loss"])
+                     .set("loss", records_.empty() ? Json() : number_or_null(records_.back().loss))
                      .set("accuracy", records_.empty() ? Json() : accuracy_of(records_.back()))
                      .set("bytes_up", up)
                      .set("bytes_down", down)
@@ -79,11 +92,13 @@ Json ExperimentMachine::summary() const {
                     .set("reason", saved_.reason)
                     .set("round", committed_rounds())
                     .set("rounds", config_.experiment.rounds)
-                    .set("submitted_by", saved_.submitted_by);
+                    .set("submitted_by", saved_.submitted_by)
+                    .set("priority", config_.experiment.priority)
+                    .set("parent", saved_.parent != 0 ? Json(saved_.parent) : Json());
     if (records_.empty()) {
         return line;
     }
-    line.set("loss", records_.back().summary["loss"]).set("accuracy", accuracy_of(records_.back()));
+    line.set("loss", number_or_null(records_.back().loss)).set("accuracy", accuracy_of(records_.back()));
     if (const auto* found = best()) {
         line.set("best_round", found->round);
     }
@@ -92,9 +107,15 @@ Json ExperimentMachine::summary() const {
 
 Json ExperimentMachine::status() const {
     static constexpr const char* phases[] = {
-        "queued", "waiting for clients", "making the initial model", "training", "committing", "evaluating", "over"};
+        "queued", "waiting for clients", "making the initial model", "training", "committing", "evaluating", "over",
+        "waiting for the build that began it"};
     auto all = summary().set("phase", phases[static_cast<int>(phase_)]);
     all.set("dataset", config_.data.dataset).set("min_clients", config_.sync.min_clients);
+    all.set("build", saved_.build.empty() ? Json() : Json(saved_.build));
+    if (saved_.parent != 0) {
+        all.set("parent_round", saved_.parent_round);
+    }
+    all.set("time", last_times_);
     if (round_) {
         all.set("open_round", round_->number()).set("quorum", round_->quorum()).set("members", round_->status());
     }

@@ -17,7 +17,7 @@ void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, D
     assignment.model_bytes = records_.back().model_bytes;
     turn.effects.jobs.push_back(OpenRound{id(), assignment.lease.round, assignment.model});
     phase_ = Phase::open;
-    opened_at_ = turn.now;
+    clock_.opened(turn.now);
     round_.emplace(RoundPlan{.epoch = identity_.epoch,
                              .assignment = std::move(assignment),
                              .cohort = std::move(cohort),
@@ -33,7 +33,7 @@ void ExperimentMachine::assign_present(Turn turn) {
     for (const auto& node : round_->plan().cohort) {
         const auto* member = turn.members.by_node(node);
         if (member != nullptr && !member->silent) {
-            round_->ready(turn.now, node, member->session, {}, turn.effects);
+            ready_in_round(turn, *member, {});
         }
     }
 }
@@ -48,14 +48,16 @@ void ExperimentMachine::check_round(Turn turn) {
     } else if (!retry_.job) {
         go_on();
     }
-    for (auto& node : round_->take_dropped()) {
-        lapsed_.insert(std::move(node));
+    for (auto& [node, code] : round_->take_dropped()) {
+        clock_.left(turn.now, node, code);
+        lapsed_[node] = code;
     }
     switch (round_->outcome()) {
         case Round::Outcome::open:
             return;
         case Round::Outcome::complete:
             phase_ = Phase::finishing;
+            clock_.closed(turn.now);
             run_job(FinishRound{id(), round_->number()}, turn.effects);
             return;
         case Round::Outcome::quorum_lost:
@@ -78,29 +80,43 @@ void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) 
     }
 }
 
-/// Bytes of a round are the difference of the sockets' totals between two commits.
+void ExperimentMachine::on_commit_stored(Turn turn, const CommitStored& stored) {
+    if (!over() && stored.round == committed_rounds()) {
+        clock_.commit_stored(turn.now);
+    }
+}
+
+/// Bytes of a round are the difference of the sockets' totals between two commits, and its time that between them.
 void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     const auto participants = round_->participants();
+    const auto times = clock_.times(turn.now, snapshot.aggregate);
+    last_times_ = times.parts.json().set("wall", seconds(times.wall)).set("last", times.last);
     auto summary = Json::object()
                        .set("clients", static_cast<std::uint64_t>(participants.size()))
                        .set("cohort", static_cast<std::uint64_t>(round_->plan().cohort.size()))
                        .set("loss", round_->train_loss())
-                       .set("seconds", seconds(turn.now - opened_at_))
+                       .set("seconds", seconds(times.wall))
                        .set("bytes_up", snapshot.bytes_up_total - bytes_up_seen_)
                        .set("bytes_down", snapshot.bytes_down_total - bytes_down_seen_)
-                       .set("update_norm", snapshot.update_norm);
+                       .set("update_norm", snapshot.update_norm)
+                       .set("time", last_times_)
+                       .set("member_times", times.members);
     bytes_up_seen_ = snapshot.bytes_up_total;
     bytes_down_seen_ = snapshot.bytes_down_total;
     for (const auto& [node, update] : participants) {
         last_counted_[node] = {snapshot.round, update};
     }
-    records_.push_back({snapshot.round, snapshot.model, snapshot.bytes, summary, {}});
+    records_.push_back(record_of(snapshot.round, snapshot.model, snapshot.bytes, summary));
+    records_.back().loss = round_->train_loss();
+    clock_.begin(turn.now);
     std::vector<std::string> cohort;
+    std::vector<Persist> log;
     if (snapshot.round < config_.experiment.rounds && !judged(snapshot.round)) {
-        cohort = draw_cohort(turn, snapshot.round + 1);
+        cohort = draw_cohort(turn, snapshot.round + 1, log);
     }
     turn.effects.persist.push_back(
         SaveCommit{id(), snapshot.round, snapshot.model, snapshot.bytes, participants, cohort, std::move(summary)});
+    std::ranges::move(log, std::back_inserter(turn.effects.persist));
     tell_committed(turn);
     round_.reset();
     if (evaluation_due(snapshot.round)) {
@@ -126,6 +142,7 @@ void ExperimentMachine::after_commit(Turn turn, std::vector<std::string> next_co
     const bool last = committed_rounds() >= config_.experiment.rounds;
     if (last || (judged(committed_rounds()) && evaluations_due_.contains(committed_rounds()))) {
         phase_ = Phase::evaluating;
+        clock_.waits(turn.now, RoundClock::Wait::evaluation);
         if (evaluations_due_.empty()) {
             end(turn, "succeeded", "");
         }

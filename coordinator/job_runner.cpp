@@ -70,12 +70,26 @@ JobRunner::Setup JobRunner::setup_of(ExperimentId experiment, std::uint32_t roun
 }
 
 void JobRunner::make_model(const MakeModel& job) {
+    if (!job.from.empty()) {
+        return use_committed_model(job);
+    }
     if (auto setup = setup_of(job.experiment, 0, "make_model")) {
         trainer_thread_->post([this, job, setup] {
             auto file = make_first_model(*setup, [this](const std::string& name) { return read_named_model(name); });
             sums_->post([this, job, file = std::move(file)] { write_first_model(job, file); });
         });
     }
+}
+
+/// A resumed experiment's: its parent's last commit, which is kept. Read whole, for its digest is verified so.
+void JobRunner::use_committed_model(const MakeModel& job) {
+    sums_->post([this, job] {
+        const auto model = snapshots_.read(job.from, largest_model);
+        if (!model) {
+            return answer_failed(job.experiment, 0, "make_model", model.error());
+        }
+        options_.answer(ModelMade{.experiment = job.experiment, .model = job.from, .bytes = model->size()});
+    });
 }
 
 Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
@@ -135,6 +149,7 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
 
 void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
                       const std::shared_ptr<const RoundInput>& input) {
+    const auto begun = real_now();
     Bytes read;
     if (!update.bytes) {
         auto file = read_file(update.file, largest_update);
@@ -148,18 +163,22 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }
-    sums_->post([this, job, update = *std::move(checked)]() mutable { add(job, std::move(update)); });
+    const auto verify = real_now() - begun;
+    sums_->post([this, job, verify, update = *std::move(checked)]() mutable { add(job, std::move(update), verify); });
 }
 
-void JobRunner::add(const AbsorbUpdate& job, CheckedUpdate checked) {
+void JobRunner::add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify) {
+    const auto begun = real_now();
     const auto round = rounds_.find(job.experiment);
     if (round == rounds_.end()) {
         return answer_absorbed(job, std::nullopt, Error{ErrorKind::refused, "cancelled", "the experiment is over"});
     }
-    answer_absorbed(job, round->second.add(std::move(checked)), std::nullopt);
+    auto refusal = round->second.add(std::move(checked));
+    answer_absorbed(job, std::move(refusal), std::nullopt, verify, real_now() - begun);
 }
 
-void JobRunner::answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error) {
+void JobRunner::answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
+                                Duration verify, Duration aggregate) {
     UpdateAbsorbed absorbed{.experiment = job.experiment,
                             .round = job.round,
                             .attempt = job.attempt,
@@ -173,12 +192,16 @@ void JobRunner::answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> 
                                    .index = refusal->index};
     }
     absorbed.fetch_error = std::move(error);
+    absorbed.verify = verify;
+    absorbed.aggregate = aggregate;
     options_.answer(std::move(absorbed));
 }
 
 void JobRunner::finish_round(const FinishRound& job) {
     sums_->post([this, job] {
+        const auto begun = real_now();
         const auto finished = rounds_[job.experiment].finish();
+        const auto divided = real_now() - begun;
         if (!finished) {
             return answer_failed(job.experiment, job.round, "finish_round", finished.error());
         }
@@ -192,6 +215,7 @@ void JobRunner::finish_round(const FinishRound& job) {
                               .model = round.digest,
                               .bytes = round.file.size(),
                               .update_norm = round.update_norm};
+        event.aggregate = divided;
         options_.traffic(event.bytes_up_total, event.bytes_down_total);
         options_.answer(event);
     });

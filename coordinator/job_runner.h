@@ -65,8 +65,10 @@ private:
     [[nodiscard]] Setup setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job);
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
     void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input);
-    void add(const AbsorbUpdate& job, CheckedUpdate checked);
-    void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error);
+    void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);
+    void use_committed_model(const MakeModel& job);
+    void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
+                         Duration verify = {}, Duration aggregate = {});
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
     void publish(const Digest& model, const Bytes& file);
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);

@@ -22,6 +22,11 @@ constexpr Duration transfer_retry_first = 500ms;
 constexpr std::uint32_t transfer_attempts = 6;  // 15.5 s of trying
 /// What this machine could not take (disk full) it tries again after this, as long as it lasts.
 constexpr Duration machine_fault_retry = 1s;
+/// A member that trains and says so for steps, and then says nothing for this long, or for so many times its longest
+/// pause between two steps, hangs: its heartbeats come from another thread. Before its first step it may be fetching a
+/// model over a slow link, which only the transfer can judge (a stalled one ends there).
+constexpr Duration no_progress = 60s;
+constexpr int no_progress_pauses = 20;
 /// An exact sum holds integer weights below this (design: exact sums).
 constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
 
@@ -29,7 +34,9 @@ constexpr std::size_t sessions = 4096;
 constexpr std::size_t datasets_per_node = 64;
 constexpr std::size_t held_per_node = 64;
 constexpr std::size_t experiments = 10'000;
+constexpr std::size_t ancestors = 64;  // of a resumed experiment, told to clients
 constexpr std::size_t queued_experiments = 100;
+constexpr std::size_t names_in_selection = 128;  // of a decision: who is there and does not take part, and why
 constexpr std::size_t watches = 256;
 constexpr std::size_t watches_per_session = 8;
 /// Events given to one watcher in one step; the rest follow in the next ones, so that others are served between.

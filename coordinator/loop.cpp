@@ -70,6 +70,11 @@ void Loop::take(CoordinatorEffects effects) {
     auto persists = std::exchange(effects.persist, {});
     log_persists(persists);
     const auto number = effects_.push(std::move(effects), !persists.empty());
+    for (const auto& persist : persists) {
+        if (const auto* commit = std::get_if<SaveCommit>(&persist)) {
+            committing_[number] = {commit->experiment, commit->round};
+        }
+    }
     if (!persists.empty()) {
         partners_.store.execute(number, std::move(persists));
     }
@@ -149,6 +154,9 @@ void Loop::on(const StepStored& event) {
     stuck_.reset();
     effects_.stored(event.step);
     release();
+    if (const auto commit = committing_.extract(event.step)) {
+        step(commit.mapped());
+    }
 }
 
 /// A refusal is also the end of the connection: of an enrolment, the only kind that is refused here.

@@ -122,6 +122,7 @@ private:
     std::map<std::uint64_t, Question> questions_;  // by the number that the node was asked under
     std::uint64_t last_question_ = 0;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
+    std::map<std::uint64_t, CommitStored> committing_;  // by the step that holds it
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};

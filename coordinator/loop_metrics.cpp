@@ -14,7 +14,7 @@ ExperimentMetrics metrics_of(ExperimentId id, const ExperimentMachine& experimen
     metrics.cohort = experiment.members_in_round().size();
     if (!experiment.records().empty()) {
         metrics.round = experiment.records().back().round;
-        metrics.round_seconds = experiment.records().back().summary["seconds"].number();
+        metrics.round_seconds = experiment.records().back().seconds;
     }
     return metrics;
 }

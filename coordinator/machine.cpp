@@ -1,9 +1,9 @@
-// See machine.h. Each event is handled whole, then finish() looks at what has become due.
+// See machine.h. Each event is handled whole, then finish() looks at what has become due. Who is next is in
+// machine_queue.cpp, what operators ask in machine_requests.cpp.
 #include "coordinator/machine.h"
 
 #include <algorithm>
 
-#include "configs/canonical.h"
 #include "configs/reader.h"
 #include "coordinator/assignment.h"
 #include "coordinator/limits.h"
@@ -11,18 +11,14 @@
 namespace causeway {
 namespace {
 
-/// Rounds are numbered from 0 without gaps; anything else did not come from this machine.
-bool contiguous(const std::vector<RecoveredRound>& rounds) {
+/// Rounds are numbered without gaps; anything else did not come from this machine.
+bool contiguous(const SaveExperiment& saved, const std::vector<RecoveredRound>& rounds) {
     for (std::size_t i = 0; i < rounds.size(); ++i) {
-        if (rounds[i].round != i) {
+        if (rounds[i].round != saved.parent_round + i) {
             return false;
         }
     }
     return true;
-}
-
-ErrorNotice notice(const Error& error) {
-    return {error.kind, error.code, error.message};
 }
 
 bool speaks_our_version(const Hello& hello) {
@@ -45,17 +41,44 @@ void Coordinator::recover(const RecoveredExperiment& recovered) {
     auto config = read_experiment_or_fail(recovered.saved.file, recovered.saved.name);
     auto assignment =
         config ? assignment_of(*config, recovered.saved.submitted_by) : Result<Assign>(fail(config.error()));
+    if (assignment) {
+        assignment->continues = ancestors_of(recovered.saved);
+    }
     if (!assignment) {
         unusable_[id] = "unreadable: " + assignment.error().message;
-    } else if (!contiguous(recovered.rounds)) {
+    } else if (!contiguous(recovered.saved, recovered.rounds)) {
         unusable_[id] = "corrupt: the store's rounds have gaps";
     }
     auto known = recovered;
-    if (!contiguous(known.rounds)) {
+    if (!contiguous(known.saved, known.rounds)) {
         known.rounds.clear();
     }
-    experiments_.try_emplace(id, ExperimentMachine::Identity{epoch_, options_.model_path}, known,
-                             config.value_or(Experiment{}), assignment.value_or(Assign{}));
+    auto identity = identity_of(known.saved);
+    if (known.saved.parent != 0 && known.rounds.empty() && !identity.origin) {
+        unusable_[id] = "corrupt: the store has not the commit that it goes on from";
+    }
+    const auto [entry, added] = experiments_.try_emplace(id, std::move(identity), known, config.value_or(Experiment{}),
+                                                         assignment.value_or(Assign{}));
+    if (!entry->second.over()) {
+        unfinished_.insert(id);
+    }
+}
+
+/// What a resumed experiment goes on from. Parents have lower numbers, so they are there before their children.
+ExperimentMachine::Identity Coordinator::identity_of(const SaveExperiment& saved) const {
+    ExperimentMachine::Identity identity{
+        .epoch = epoch_, .model_path = options_.model_path, .build = options_.build, .origin = {}, .best_before = {}};
+    const auto parent = experiments_.find(saved.parent);
+    if (parent == experiments_.end()) {
+        return identity;
+    }
+    if (const auto* record = parent->second.record(saved.parent_round)) {
+        identity.origin = *record;
+    }
+    if (const auto* best = parent->second.best()) {
+        identity.best_before = *best;
+    }
+    return identity;
 }
 
 CoordinatorEffects Coordinator::start(Instant now) {
@@ -63,8 +86,8 @@ CoordinatorEffects Coordinator::start(Instant now) {
     for (const auto& [id, reason] : unusable_) {
         experiments_.at(id).fail({now, members_, {}, effects}, reason);
     }
-    for (auto& [id, experiment] : experiments_) {
-        experiment.resume({now, members_, busy_for(id), effects});
+    for (const auto id : unfinished_) {
+        experiments_.at(id).resume({now, members_, busy_for(id), effects});
     }
     finish(now, effects);
     return effects;
@@ -77,43 +100,6 @@ CoordinatorEffects Coordinator::step(Instant now, const CoordinatorEvent& event)
     return effects;
 }
 
-/// Ticks are cheap and idempotent, so every step gives one to each active experiment: a member that another
-/// experiment has just let go can be drawn without a word from anybody.
-void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
-    start_queued(now, effects);
-    for (auto& [id, experiment] : experiments_) {
-        if (experiment.active()) {
-            experiment.tick({now, members_, busy_for(id), effects});
-        }
-    }
-    start_queued(now, effects);
-    if (watches_.send(experiments_, effects)) {
-        effects.wake_at = now;
-    }
-    for (const auto& [id, experiment] : experiments_) {
-        effects.wake_at = std::min(effects.wake_at, experiment.deadline());
-    }
-}
-
-/// First in, first out.
-void Coordinator::start_queued(Instant now, CoordinatorEffects& effects) {
-    auto active = active_count();
-    for (auto& [id, experiment] : experiments_) {
-        if (active >= std::max<std::uint32_t>(options_.parallel, 1)) {
-            return;
-        }
-        if (experiment.queued()) {
-            experiment.start({now, members_, busy_for(id), effects});
-            active = active_count();
-        }
-    }
-}
-
-std::size_t Coordinator::active_count() const {
-    return static_cast<std::size_t>(std::count_if(experiments_.begin(), experiments_.end(),
-                                                  [](const auto& entry) { return entry.second.active(); }));
-}
-
 // ---------------------------------------------------------------- sessions
 
 void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects& effects) {
@@ -124,7 +110,8 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     if (members_.session_count() >= options_.max_sessions) {
         return refuse("too_many_sessions", "the coordinator has as many sessions as it may");
     }
-    if (event.hello.datasets.size() > limits::datasets_per_node || event.hello.held.size() > limits::held_per_node) {
+    if (event.hello.datasets.size() > limits::datasets_per_node || event.hello.held.size() > limits::held_per_node ||
+        event.hello.experiments.size() > limits::held_per_node) {
         return refuse("hello_too_long", "too many datasets or held updates in one hello");
     }
     // From here on the session is the node's; an older one of it is closed.
@@ -132,7 +119,22 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     effects.send.push_back({event.session, Welcome{std::min(event.hello.version_max, protocol_version), event.session,
                                                    epoch_, options_.federation}});
     if (member.role == "client") {
+        answer_known(member, event.hello.experiments, effects);
         member_ready(now, member, event.hello.held, effects);
+    }
+}
+
+/// A node that was away when an experiment ended still keeps its state: it hears now that it may let go.
+void Coordinator::answer_known(const Member& member, const std::vector<std::uint64_t>& known,
+                               CoordinatorEffects& effects) const {
+    for (const auto id : known) {
+        const auto found = experiments_.find(id);
+        if (found == experiments_.end()) {
+            effects.send.push_back({member.session, Ended{id, "failed", "this coordinator knows no such experiment"}});
+        } else if (found->second.over()) {
+            effects.send.push_back(
+                {member.session, Ended{id, found->second.saved().state, found->second.saved().reason}});
+        }
     }
 }
 
@@ -148,14 +150,19 @@ void Coordinator::member_ready(Instant now, const Member& member, const std::vec
             effects.send.push_back({member.session, Ended{id, "failed", "this coordinator knows no such experiment"}});
         }
     }
-    for (auto& [id, experiment] : experiments_) {
-        experiment.member_ready({now, members_, busy_for(id), effects}, member, held_by_experiment[id]);
+    for (const auto& [id, updates] : held_by_experiment) {
+        if (auto* experiment = find(id); experiment != nullptr && experiment->over()) {
+            experiment->member_ready({now, members_, {}, effects}, member, updates);
+        }
+    }
+    for (const auto id : unfinished_) {
+        experiments_.at(id).member_ready({now, members_, busy_for(id), effects}, member, held_by_experiment[id]);
     }
 }
 
 void Coordinator::member_lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
-    for (auto& [id, experiment] : experiments_) {
-        experiment.member_lost({now, members_, busy_for(id), effects}, node, session_gone);
+    for (const auto id : unfinished_) {
+        experiments_.at(id).member_lost({now, members_, busy_for(id), effects}, node, session_gone);
     }
 }
 
@@ -217,8 +224,8 @@ void Coordinator::on(Instant now, const NodeRevoked& event, CoordinatorEffects& 
             {session, "revoked",
              "this identity was " + why + "; to come back, ask for a new token and join with a new state folder"});
     }
-    for (auto& [id, experiment] : experiments_) {
-        experiment.member_revoked({now, members_, busy_for(id), effects}, event.node, why);
+    for (const auto id : unfinished_) {
+        experiments_.at(id).member_revoked({now, members_, busy_for(id), effects}, event.node, why);
     }
 }
 
@@ -244,6 +251,12 @@ void Coordinator::on(Instant now, const SnapshotWritten& event, CoordinatorEffec
     }
 }
 
+void Coordinator::on(Instant now, const CommitStored& event, CoordinatorEffects& effects) {
+    if (auto* experiment = find(event.experiment)) {
+        experiment->on_commit_stored({now, members_, {}, effects}, event);
+    }
+}
+
 void Coordinator::on(Instant now, const ModelEvaluated& event, CoordinatorEffects& effects) {
     if (auto* experiment = find(event.experiment)) {
         experiment->on_evaluated({now, members_, busy_for(event.experiment), effects}, event);
@@ -256,113 +269,9 @@ void Coordinator::on(Instant now, const JobFailed& event, CoordinatorEffects& ef
     }
 }
 
-// ---------------------------------------------------------------- operators
-
-/// Verbs that give one reply at once go through answer(); watch and wait reply from finish().
-void Coordinator::on_request(Instant now, const Member& member, SessionId session, const Request& request,
-                             CoordinatorEffects& effects) {
-    const auto reply = [&](const Result<Json>& result) {
-        Reply message{request.id, true, result ? result->dump() : "", std::nullopt};
-        if (!result) {
-            message.error = notice(result.error());
-        }
-        effects.send.push_back({session, std::move(message)});
-    };
-    if (member.role != "operator") {
-        return reply(fail(ErrorKind::refused, "not_an_operator", "only an operator's identity may ask for this"));
-    }
-    auto body = Json::parse(request.body.empty() ? "{}" : request.body, max_request_bytes);
-    if (!body) {
-        return reply(fail(body.error()));
-    }
-    if (request.verb == "experiment.watch" || request.verb == "experiment.wait") {
-        const auto id = find_experiment(experiments_, *body);
-        if (!id) {
-            return reply(fail(id.error()));
-        }
-        const auto kind = request.verb == "experiment.watch" ? Watches::Kind::watch : Watches::Kind::wait;
-        const auto from =
-            static_cast<std::uint32_t>(std::clamp<std::int64_t>((*body)["from"].integer(), 0, 0xffffffff));
-        if (const auto added = watches_.add(session, request.id, *id, kind, from); !added) {
-            reply(fail(added.error()));
-        }
-        return;
-    }
-    reply(answer(now, member, request, *body, effects));
-}
-
-Result<Json> Coordinator::answer(Instant now, const Member& member, const Request& request, const Json& body,
-                                 CoordinatorEffects& effects) {
-    if (request.verb == "experiment.submit") {
-        return submit(member, body, effects);
-    }
-    if (request.verb == "experiment.list") {
-        return list_experiments(experiments_);
-    }
-    if (request.verb == "experiment.status") {
-        TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
-        const auto& experiment = experiments_.at(id);
-        const auto holders = members_.live_holders(experiment.config().data.dataset).size();
-        return experiment.status().set("holders", static_cast<std::uint64_t>(holders));
-    }
-    if (request.verb == "model.where") {
-        TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
-        return describe_model(experiments_.at(id), body);
-    }
-    if (request.verb == "experiment.cancel") {
-        return cancel(now, member, body, effects);
-    }
-    if (request.verb == "node.list") {
-        return list_nodes(members_, experiments_);
-    }
-    return fail(ErrorKind::unsupported, "unknown_verb", "this coordinator has no \"" + request.verb + "\"");
-}
-
-/// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.
-Result<Json> Coordinator::submit(const Member& member, const Json& body, CoordinatorEffects& effects) {
-    TRY_ASSIGN(auto config, check_submission(body, members_, options_.models));
-    TRY_ASSIGN(auto assignment, assignment_of(config, member.node));
-    const auto queued = static_cast<std::size_t>(std::count_if(
-        experiments_.begin(), experiments_.end(), [](const auto& entry) { return entry.second.queued(); }));
-    if (queued >= limits::queued_experiments || experiments_.size() >= limits::experiments) {
-        return fail(ErrorKind::overloaded, "queue_full", "too many experiments are waiting; cancel one or try later");
-    }
-    const auto id = ++last_experiment_;
-    SaveExperiment saved{id, config.experiment.name, canonical_toml(config), "queued", "", member.node};
-    const auto [entry, added] = experiments_.try_emplace(id, ExperimentMachine::Identity{epoch_, options_.model_path},
-                                                         std::move(saved), std::move(config), std::move(assignment));
-    entry->second.submit(effects);
-    return Json::object().set("id", id).set("name", entry->second.saved().name).set("state", "queued");
-}
-
-/// Also a queued one. What is over stays as it ended.
-Result<Json> Coordinator::cancel(Instant now, const Member& member, const Json& body, CoordinatorEffects& effects) {
-    TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
-    auto& experiment = experiments_.at(id);
-    if (experiment.over()) {
-        return fail(ErrorKind::refused, "already_over",
-                    "experiment " + std::to_string(id) + " is already over: " + experiment.saved().state);
-    }
-    experiment.cancel({now, members_, busy_for(id), effects}, member.node);
-    return Json::object().set("id", id).set("state", experiment.saved().state);
-}
-
 ExperimentMachine* Coordinator::find(ExperimentId id) {
     const auto found = experiments_.find(id);
     return found == experiments_.end() ? nullptr : &found->second;
-}
-
-/// Nodes that another experiment's open round has: a client holds one assignment.
-std::set<std::string> Coordinator::busy_for(ExperimentId id) const {
-    std::set<std::string> names;
-    for (const auto& [other, experiment] : experiments_) {
-        if (other != id) {
-            for (auto& node : experiment.members_in_round()) {
-                names.insert(std::move(node));
-            }
-        }
-    }
-    return names;
 }
 
 }  // namespace causeway

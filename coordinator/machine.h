@@ -27,6 +27,7 @@ struct CoordinatorOptions {
     /// Where a model with this digest lies, for `done` events. Pure; may be empty.
     std::function<std::string(const Digest&)> model_path;
     NamedModels models;  // what experiments may start from
+    std::string build;   // of this engine, as nodes name theirs; a running experiment is pinned to it, empty: not
 };
 
 class Coordinator {
@@ -43,6 +44,8 @@ public:
 
 private:
     void recover(const RecoveredExperiment& recovered);
+    [[nodiscard]] ExperimentMachine::Identity identity_of(const SaveExperiment& saved) const;
+    [[nodiscard]] std::vector<std::uint64_t> ancestors_of(const SaveExperiment& saved) const;
     void on(Instant now, const SessionOpened& event, CoordinatorEffects& effects);
     void on(Instant now, const SessionClosed& event, CoordinatorEffects& effects);
     void on(Instant now, const SessionSilent& event, CoordinatorEffects& effects);
@@ -53,12 +56,17 @@ private:
     void on(Instant now, const ModelMade& event, CoordinatorEffects& effects);
     void on(Instant now, const UpdateAbsorbed& event, CoordinatorEffects& effects);
     void on(Instant now, const SnapshotWritten& event, CoordinatorEffects& effects);
+    void on(Instant now, const CommitStored& event, CoordinatorEffects& effects);
     void on(Instant now, const ModelEvaluated& event, CoordinatorEffects& effects);
     void on(Instant now, const JobFailed& event, CoordinatorEffects& effects);
 
     /// Runs what is due, lets queued experiments start, tells watchers, and says when to wake.
     void finish(Instant now, CoordinatorEffects& effects);
     void start_queued(Instant now, CoordinatorEffects& effects);
+    [[nodiscard]] std::vector<ExperimentId> in_turn() const;
+    [[nodiscard]] std::vector<ExperimentId> queue() const;
+    void answer_known(const Member& member, const std::vector<std::uint64_t>& known,
+                      CoordinatorEffects& effects) const;
     void member_ready(Instant now, const Member& member, const std::vector<HeldUpdate>& held,
                       CoordinatorEffects& effects);
     void member_lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects);
@@ -67,6 +75,8 @@ private:
     Result<Json> answer(Instant now, const Member& member, const Request& request, const Json& body,
                         CoordinatorEffects& effects);
     Result<Json> submit(const Member& member, const Json& body, CoordinatorEffects& effects);
+    Result<Json> resume(const Member& member, const Json& body, CoordinatorEffects& effects);
+    Result<Json> enqueue(SaveExperiment saved, Experiment config, CoordinatorEffects& effects);
     Result<Json> cancel(Instant now, const Member& member, const Json& body, CoordinatorEffects& effects);
     [[nodiscard]] ExperimentMachine* find(ExperimentId id);
     [[nodiscard]] std::set<std::string> busy_for(ExperimentId id) const;
@@ -76,6 +86,7 @@ private:
     std::uint64_t epoch_;
     Membership members_;
     Experiments experiments_;
+    std::set<ExperimentId> unfinished_;  // queued or active: the many that are over cost nothing
     ExperimentId last_experiment_ = 0;
     Watches watches_;
     std::map<ExperimentId, std::string> unusable_;  // recovered, but this build cannot go on with them: why

@@ -118,6 +118,18 @@ std::vector<std::string> Membership::live_holders(std::string_view dataset) cons
     return names;
 }
 
+std::uint64_t Membership::examples_of(std::string_view node, std::string_view dataset) const {
+    const auto* member = by_node(node);
+    if (member != nullptr) {
+        for (const auto& declared : member->datasets) {
+            if (declared.name == dataset) {
+                return declared.examples;
+            }
+        }
+    }
+    return 0;
+}
+
 bool Membership::ever_declared(std::string_view dataset) const {
     return std::any_of(declared_.begin(), declared_.end(),
                        [&](const auto& entry) { return holds(entry.second, dataset); });

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] const std::map<std::string, Member, std::less<>>& members() const { return members_; }
     /// Sorted names of clients that are there, speak, and hold the dataset.
     [[nodiscard]] std::vector<std::string> live_holders(std::string_view dataset) const;
+    /// The examples that it declares of the dataset, 0: none, or it is not there.
+    [[nodiscard]] std::uint64_t examples_of(std::string_view node, std::string_view dataset) const;
     /// Any node, there or not, ever declared it.
     [[nodiscard]] bool ever_declared(std::string_view dataset) const;
     [[nodiscard]] std::vector<std::string> known_datasets() const;

@@ -2,7 +2,6 @@
 #include "coordinator/operator_requests.h"
 
 #include <algorithm>
-#include <span>
 
 #include "common/text.h"
 #include "configs/reader.h"
@@ -75,6 +74,64 @@ Result<Experiment> check_submission(const Json& body, const Membership& members,
     return *std::move(experiment);
 }
 
+namespace {
+
+/// What may not be another in a resumed experiment, with the reason.
+Status check_unchanged(const Experiment& before, const Experiment& after) {
+    const auto refuse = [](const std::string& field, const std::string& why) {
+        return fail(ErrorKind::invalid, "cannot_change",
+                    field + " cannot change when an experiment is resumed: " + why + "; submit a new experiment");
+    };
+    if (before.model.layers != after.model.layers) {
+        return refuse("model.layers", "the committed model has the tensors of the layers that it was trained with");
+    }
+    if (before.data.shape != after.data.shape) {
+        return refuse("data.shape", "the committed model takes examples of the shape that it was trained with");
+    }
+    if (before.model.init_from != after.model.init_from) {
+        return refuse("model.init_from", "it goes on from the last commit, not from another model");
+    }
+    if (after.train.optimizer_state == "keep" && before.train.optimizer.kind != after.train.optimizer.kind) {
+        return refuse("train.optimizer.kind",
+                      "clients keep the state of the old optimizer; with train.optimizer_state=reset it can");
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<Experiment> check_resume(const ExperimentMachine& parent, const Json& body, const Membership& members) {
+    const auto named = "experiment " + std::to_string(parent.id()) + " (" + parent.saved().name + ")";
+    if (!parent.over()) {
+        return fail(ErrorKind::refused, "not_over",
+                    named + " is " + parent.saved().state + "; only one that is over is resumed. Cancel it first");
+    }
+    if (parent.records().empty()) {
+        return fail(ErrorKind::refused, "nothing_committed", named + " has committed nothing; submit it again");
+    }
+    std::vector<std::string> overrides;
+    for (const auto& item : body["set"].items()) {
+        overrides.push_back(item.text());
+    }
+    if (body["rounds"].is_number()) {
+        overrides.push_back("experiment.rounds=" + std::to_string(body["rounds"].integer()));
+    }
+    auto experiment = read_experiment(parent.saved().file, parent.saved().name, overrides);
+    if (!experiment) {
+        return fail(ErrorKind::invalid, "bad_configuration", to_text(experiment.error()));
+    }
+    TRY(check_unchanged(parent.config(), *experiment));
+    TRY(check_dataset(experiment->data.dataset, members));
+    const auto done = parent.records().back().round;
+    if (experiment->experiment.rounds <= done) {
+        return fail(ErrorKind::invalid, "no_rounds_left",
+                    named + " has committed " + std::to_string(done) + " rounds and is to have " +
+                        std::to_string(experiment->experiment.rounds) +
+                        " in all; ask for more with --rounds N, N above " + std::to_string(done));
+    }
+    return *std::move(experiment);
+}
+
 Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body) {
     const auto& records = experiment.records();
     if (body["best"].boolean()) {
@@ -85,21 +142,27 @@ Result<Json> describe_model(const ExperimentMachine& experiment, const Json& bod
         }
         return describe_record(experiment, *best);
     }
-    const auto last = static_cast<std::int64_t>(records.size()) - 1;
-    const auto round = body["round"].integer(last);
-    if (round < 0 || round > last) {
-        return fail(
-            ErrorKind::not_found, "unknown_round",
-            last < 0 ? "the experiment has no model yet; try again when its first round is committed"
-                     : "round " + std::to_string(round) + " is not committed; the last one is " + std::to_string(last));
+    if (records.empty()) {
+        return fail(ErrorKind::not_found, "unknown_round",
+                    "the experiment has no model yet; try again when its first round is committed");
     }
-    return describe_record(experiment, records[static_cast<std::size_t>(round)]);
+    const auto round = body["round"].integer(records.back().round);
+    const bool there = round >= records.front().round && round <= records.back().round;
+    const auto* record = there ? experiment.record(static_cast<std::uint32_t>(round)) : nullptr;
+    if (record == nullptr) {
+        return fail(ErrorKind::not_found, "unknown_round",
+                    "round " + std::to_string(round) + " is not committed here; there are rounds " +
+                        std::to_string(records.front().round) + " to " + std::to_string(records.back().round));
+    }
+    return describe_record(experiment, *record);
 }
 
-Json list_experiments(const Experiments& experiments) {
+Json list_experiments(const Experiments& experiments, const std::vector<ExperimentId>& queue) {
     auto lines = Json::array();
     for (const auto& [id, experiment] : experiments) {
-        lines.push(experiment.summary());
+        const auto place = std::ranges::find(queue, id);
+        lines.push(experiment.summary().set(
+            "place", place == queue.end() ? Json() : Json(std::uint64_t(place - queue.begin()) + 1)));
     }
     return Json::object().set("experiments", std::move(lines));
 }
@@ -157,54 +220,6 @@ Json list_nodes(const Membership& members, const Experiments& experiments) {
         all.push(std::move(row.set("experiment", found == working.end() ? Json() : Json(found->second))));
     }
     return Json::object().set("nodes", std::move(all));
-}
-
-Status Watches::add(SessionId session, std::uint64_t request, ExperimentId experiment, Kind kind,
-                    std::uint32_t from_round) {
-    const auto own =
-        std::count_if(watches_.begin(), watches_.end(), [&](const auto& watch) { return watch.session == session; });
-    if (watches_.size() >= limits::watches || static_cast<std::size_t>(own) >= limits::watches_per_session) {
-        return fail(ErrorKind::overloaded, "too_many_watches", "too many watches are open; end one first");
-    }
-    watches_.push_back({session, request, experiment, kind, from_round, 0});
-    return {};
-}
-
-void Watches::close(SessionId session) {
-    std::erase_if(watches_, [&](const auto& watch) { return watch.session == session; });
-}
-
-/// Each watcher gets a bounded number of events a step; who has fallen behind is served in the next ones.
-bool Watches::send(const Experiments& experiments, CoordinatorEffects& effects) {
-    bool more = false;
-    std::erase_if(watches_, [&](auto& watch) {
-        const auto found = experiments.find(watch.experiment);
-        if (found == experiments.end()) {
-            return true;
-        }
-        const auto& events = found->second.events();
-        const bool ended = send_some(watch, events, effects);
-        more = more || (!ended && watch.next < events.size());
-        return ended;
-    });
-    return more;
-}
-
-/// True once the last event has been sent.
-bool Watches::send_some(Watch& watch, const std::vector<Json>& events, CoordinatorEffects& effects) {
-    for (std::size_t sent = 0; watch.next < events.size() && sent < limits::events_per_step;) {
-        const auto& event = events[watch.next++];
-        const bool last = event["event"].text() == "done";
-        const bool wanted = watch.kind == Kind::watch && event["round"].integer() >= watch.from_round;
-        if (last || wanted) {
-            effects.send.push_back({watch.session, Reply{watch.request, last, event.dump(), std::nullopt}});
-            ++sent;
-        }
-        if (last) {
-            return true;
-        }
-    }
-    return false;
 }
 
 }  // namespace causeway

@@ -5,6 +5,7 @@
 // come here. Thread: loop. Pure.
 //
 //   experiment.submit {file, file_name, set: [text], note}  -> {id, name, state}
+//   experiment.resume {experiment, rounds, set: [text]}     -> {id, name, state, parent, parent_round}
 //   experiment.list   {}                                    -> {experiments: [line]}
 //   experiment.status {experiment}                          -> line + {phase, holders, open_round, quorum, members}
 //   experiment.watch  {experiment, from}                    -> a reply per round event from that round on, `done` last
@@ -41,7 +42,14 @@ Result<ExperimentId> find_experiment(const Experiments& experiments, const Json&
 ///         those of pin_initial_model
 Result<Experiment> check_submission(const Json& body, const Membership& members, const NamedModels& models);
 
-Json list_experiments(const Experiments& experiments);
+/// What a resume asks for: the parent's file with other settings and more rounds.
+///
+/// errors   refused: it is not over, or nothing is committed; invalid: `bad_configuration`, `cannot_change`,
+///          `no_rounds_left`; not_found `unknown_dataset`
+Result<Experiment> check_resume(const ExperimentMachine& parent, const Json& body, const Membership& members);
+
+/// Each with its place in the queue, from 1, while it waits there.
+Json list_experiments(const Experiments& experiments, const std::vector<ExperimentId>& queue);
 /// The last committed model, that of `round`, or with `best` the best by the experiment's metric.
 ///
 /// errors  not_found: no such round is committed, or none is evaluated
@@ -68,7 +76,7 @@ private:
         std::uint32_t from_round = 0;
         std::size_t next = 0;  // index of the next event to look at
     };
-    static bool send_some(Watch& watch, const std::vector<Json>& events, CoordinatorEffects& effects);
+    static bool send_some(Watch& watch, const ExperimentMachine& experiment, CoordinatorEffects& effects);
 
     std::vector<Watch> watches_;
 };

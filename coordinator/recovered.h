@@ -31,6 +31,8 @@ struct RecoveredExperiment {
     /// Per node the latest round whose sum holds its update, and that update: answers a Hello's `held`.
     /// One is enough, for a client resolves what it holds before it works on another round.
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted;
+    /// Per node the last round that it was drawn for: whose turn it is next (coordinator/selection.h).
+    std::map<std::string, std::uint32_t> last_drawn;
     /// Decisions of the open round (the one after the last commit; round 0 before any), in their order.
     std::vector<SaveDecision> decisions;
 };

@@ -59,6 +59,8 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
     place->offer.reset();
     place->machine_fault.clear();
     place->retry_at = never;
+    place->progress_at = never;
+    place->assigned_at = now;
     account(*place);
     if (place->lease.attempt() > 1) {
         log(decisions::next_attempt, decisions::attempt_detail(node, place->lease.attempt()), effects);
@@ -131,6 +133,7 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
     }
     place->offer = offer.update;
     place->retry_at = never;
+    place->progress_at = never;  // it is done: the rest is the transfer's
     if (!place->absorbing) {
         absorb(node, *place, effects);
     }
@@ -169,11 +172,27 @@ void Round::absorb(const std::string& node, Place& place, CoordinatorEffects& ef
                                         place.session, *place.offer});
 }
 
-void Round::on_progress(const std::string& node, const Progress& progress) {
+/// Only further steps are progress: a hanging trainer's node repeats itself.
+void Round::on_progress(Instant now, const std::string& node, const Progress& progress) {
     auto* place = find(node);
-    if (place != nullptr && place->lease.holds(progress.lease.attempt) && progress.lease == lease_of(*place)) {
-        place->progress = progress;
+    if (place == nullptr || !place->lease.holds(progress.lease.attempt) || progress.lease != lease_of(*place)) {
+        return;
     }
+    if (progress.step != place->progress.step && progress.step > 0 && !place->offer) {
+        // Before the first step it also fetched and read: as a measure of a step that errs on its side.
+        const auto before = place->progress_at != never ? place->progress_at : place->assigned_at;
+        place->longest_pause = std::max(place->longest_pause, now - before);
+        place->progress_at = now;
+    }
+    place->progress = progress;
+    account(*place);
+}
+
+Instant Round::Place::hangs_at() const {
+    if (progress_at == never || lease.state() != MemberLease::State::active) {
+        return never;
+    }
+    return progress_at + std::max(limits::no_progress, limits::no_progress_pauses * longest_pause);
 }
 
 void Round::on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects) {
@@ -253,7 +272,7 @@ void Round::drop(const std::string& node, Place& place, std::string code, std::s
     const bool dropped = place.lease.drop();
     account(place);
     if (dropped) {
-        newly_dropped_.push_back(node);
+        newly_dropped_.emplace_back(node, place.drop_code);
         log(decisions::dropped,
             decisions::dropped_detail(node, place.lease.attempt(), place.drop_code, place.drop_message), effects);
         answer_over(place, {}, effects);
@@ -318,6 +337,11 @@ void Round::tick(Instant now, CoordinatorEffects& effects) {
             drop(node, place, "straggler_deadline", "the round closed before the update came", effects);
         } else if (place.lease.expired(now)) {
             drop(node, place, "silent", "not heard of for longer than sync.rejoin", effects);
+        } else if (now >= place.hangs_at()) {
+            drop(node, place, "no_progress",
+                 "it is there, but its training has not moved for " +
+                     std::to_string(static_cast<long>(seconds(now - place.progress_at))) + " s",
+                 effects);
         } else if (now >= place.retry_at) {
             place.retry_at = never;
             absorb(node, place, effects);
@@ -403,7 +427,7 @@ void Round::account(Place& place) {
     now.possible = place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
     now.faulty = !place.lease.over() && !place.machine_fault.empty();
     now.weight = place.in_sum ? place.in_sum->weight : 0;
-    now.due = place.live() ? std::min(place.lease.deadline(), place.retry_at) : never;
+    now.due = place.live() ? std::min({place.lease.deadline(), place.retry_at, place.hangs_at()}) : never;
     sums_.live += now.live - before.live;
     sums_.undecided += now.undecided - before.undecided;
     sums_.possible += now.possible - before.possible;

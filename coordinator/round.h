@@ -52,7 +52,7 @@ public:
     void expel(const std::string& node, const std::string& code, const std::string& message,
                CoordinatorEffects& effects);
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects);
-    void on_progress(const std::string& node, const Progress& progress);
+    void on_progress(Instant now, const std::string& node, const Progress& progress);
     void on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects);
     void on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects);
     /// Expired leases, the straggler deadline, transfers to ask for again.
@@ -76,8 +76,10 @@ public:
     [[nodiscard]] std::string why_missing() const;
     /// "code: why" of this machine while it cannot take an update that a member has offered; empty: it can.
     [[nodiscard]] std::string machine_fault() const;
-    /// Nodes that were dropped since the last call: drawn again only after they resync.
-    [[nodiscard]] std::vector<std::string> take_dropped() { return std::exchange(newly_dropped_, {}); }
+    /// Nodes that were dropped since the last call, with the code: drawn again only after they resync.
+    [[nodiscard]] std::vector<std::pair<std::string, std::string>> take_dropped() {
+        return std::exchange(newly_dropped_, {});
+    }
     /// For `experiment status`: per member what it does, its attempt, step and steps.
     [[nodiscard]] Json status() const;
 
@@ -104,8 +106,13 @@ private:
         std::string machine_fault;  // the last pull failed by this machine: no fault of the member
         Instant retry_at = never;
         Progress progress;
+        Instant assigned_at{};
+        Instant progress_at = never;  // when the last step was heard of; never: none, or it is not training
+        Duration longest_pause{};     // between two of them
         Share share;  // as it stands in the sums
 
+        /// While it says nothing of further steps; `never` while nothing is due.
+        [[nodiscard]] Instant hangs_at() const;
         [[nodiscard]] bool settled() const { return lease.state() == MemberLease::State::settled; }
         /// It works, and nothing about it is decided.
         [[nodiscard]] bool live() const { return !lease.over() && drop_code.empty(); }
@@ -135,7 +142,7 @@ private:
     std::map<std::string, Place> members_;
     Share sums_;                   // `due` unused
     std::multiset<Instant> dues_;  // of members that have one
-    std::vector<std::string> newly_dropped_;
+    std::vector<std::pair<std::string, std::string>> newly_dropped_;
 };
 
 }  // namespace causeway

@@ -112,7 +112,15 @@ CREATE TABLE requests (
     at INTEGER NOT NULL) WITHOUT ROWID;
 )sql";
 
-constexpr std::array migrations{format_1, format_2};
+// Resumed experiments and the pin of the engine's build.
+constexpr const char* format_3 = R"sql(
+-- The experiment whose commit of parent_round it goes on from; 0: none. build: of the engine that runs it, or empty.
+ALTER TABLE experiments ADD COLUMN parent INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN parent_round INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE experiments ADD COLUMN build TEXT NOT NULL DEFAULT '';
+)sql";
+
+constexpr std::array migrations{format_1, format_2, format_3};
 
 }  // namespace
 

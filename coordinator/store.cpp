@@ -120,13 +120,15 @@ Status Store::save(const SaveExperiment& experiment) {
                     "experiment " + std::to_string(experiment.experiment) + " is " + before +
                         " for good and cannot become " + experiment.state);
     }
-    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO experiments VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) "
-                                             "DO UPDATE SET name = excluded.name, file = excluded.file, "
-                                             "state = excluded.state, reason = excluded.reason, "
-                                             "submitted_by = excluded.submitted_by"));
+    TRY_ASSIGN(auto write, database_.prepare("INSERT INTO experiments (id, name, file, state, reason, submitted_by, "
+                                             "parent, parent_round, build) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                                             "ON CONFLICT (id) DO UPDATE SET name = excluded.name, "
+                                             "file = excluded.file, state = excluded.state, "
+                                             "reason = excluded.reason, submitted_by = excluded.submitted_by, "
+                                             "build = excluded.build"));
     TRY(write
             .bind(experiment.experiment, experiment.name, experiment.file, experiment.state, experiment.reason,
-                  experiment.submitted_by)
+                  experiment.submitted_by, experiment.parent, experiment.parent_round, experiment.build)
             .run());
     return audit(experiment, before);
 }
@@ -163,7 +165,7 @@ Status Store::save(const SaveCommit& commit) {
     return save_participants(commit);
 }
 
-// Commits are numbered without gaps, so their count says which round may come next.
+// Commits are numbered without gaps, from 0 or from the parent's round, so their count says which may come next.
 Result<bool> Store::is_repeated(const SaveCommit& commit) {
     TRY_ASSIGN(auto query, database_.prepare("SELECT model FROM commits WHERE experiment = ? AND round = ?"));
     TRY_ASSIGN(const auto exists, query.bind(commit.experiment, commit.round).next());
@@ -173,12 +175,13 @@ Result<bool> Store::is_repeated(const SaveCommit& commit) {
             return true;
         }
     }
-    TRY_ASSIGN(auto count, database_.prepare("SELECT COUNT(*) FROM commits WHERE experiment = ?"));
+    TRY_ASSIGN(auto count, database_.prepare("SELECT COUNT(*) + COALESCE((SELECT parent_round FROM experiments "
+                                             "WHERE id = ?1), 0) FROM commits WHERE experiment = ?1"));
     TRY(count.bind(commit.experiment).next());
     if (exists || count.integer(0) != static_cast<std::int64_t>(commit.round)) {
         return fail(ErrorKind::refused, "commit_conflict",
                     "round " + std::to_string(commit.round) + " of experiment " + std::to_string(commit.experiment) +
-                        " cannot be committed after " + std::to_string(count.integer(0)) + " commits");
+                        " cannot be committed: the next one is " + std::to_string(count.integer(0)));
     }
     return false;
 }

@@ -30,10 +30,13 @@ std::uint32_t round_of(const Statement& row, int column) {
 }
 
 Status load_experiments(Database& database, ById& experiments) {
-    return each_row(database, "SELECT id, name, file, state, reason, submitted_by FROM experiments",
+    const auto* sql =
+        "SELECT id, name, file, state, reason, submitted_by, parent, parent_round, build FROM experiments";
+    return each_row(database, sql,
                     [&](const Statement& row) -> Status {
                         const auto id = id_of(row, 0);
-                        experiments[id].saved = {id, row.text(1), row.text(2), row.text(3), row.text(4), row.text(5)};
+                        experiments[id].saved = {id,          row.text(1), row.text(2),   row.text(3),     row.text(4),
+                                                 row.text(5), id_of(row, 6), round_of(row, 7), row.text(8)};
                         return {};
                     });
 }
@@ -65,10 +68,11 @@ Status load_evaluations(Database& database, ById& experiments) {
     return each_row(database, sql, [&](const Statement& row) -> Status {
         auto& rounds = experiments[id_of(row, 0)].rounds;
         const auto round = round_of(row, 1);
-        if (round >= rounds.size()) {
+        const auto first = rounds.empty() ? 0 : rounds.front().round;
+        if (round < first || round - first >= rounds.size()) {
             return fail(ErrorKind::corrupt, "database_corrupt", "the database: rounds are missing among the commits");
         }
-        rounds[round].evaluation = SaveEvaluation{id_of(row, 0), round, row.number(2), row.number(3),
+        rounds[round - first].evaluation = SaveEvaluation{id_of(row, 0), round, row.number(2), row.number(3),
                                                   static_cast<std::uint64_t>(row.integer(4))};
         return {};
     });
@@ -84,11 +88,27 @@ Status load_counted(Database& database, ById& experiments) {
     });
 }
 
+// For draws by availability: only of experiments that draw again.
+Status load_drawn(Database& database, ById& experiments) {
+    const auto* sql = R"sql(
+        SELECT experiment, node, MAX(round) FROM (
+            SELECT experiment, value AS node, round + 1 AS round FROM commits, json_each(next_cohort)
+            UNION ALL SELECT experiment, value, round FROM decisions, json_each(detail, '$.members')
+                WHERE kind = 'cohort')
+        WHERE experiment IN (SELECT id FROM experiments WHERE state NOT IN ('succeeded', 'failed', 'cancelled'))
+        GROUP BY experiment, node)sql";
+    return each_row(database, sql, [&](const Statement& row) -> Status {
+        experiments[id_of(row, 0)].last_drawn[row.text(1)] = round_of(row, 2);
+        return {};
+    });
+}
+
 // Only those of the open round: earlier ones took effect in the commits. The count of commits is the open round.
 Status load_decisions(Database& database, ById& experiments) {
     const auto* sql =
         "SELECT experiment, round, kind, detail FROM decisions AS d WHERE round = (SELECT COUNT(*) "
-        "FROM commits WHERE experiment = d.experiment) ORDER BY sequence";
+        "FROM commits WHERE experiment = d.experiment) + (SELECT parent_round FROM experiments "
+        "WHERE id = d.experiment) ORDER BY sequence";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_json));
         const auto id = id_of(row, 0);
@@ -123,6 +143,7 @@ Result<Recovered> load_recovered(Database& database) {
     TRY(load_commits(database, experiments));
     TRY(load_evaluations(database, experiments));
     TRY(load_counted(database, experiments));
+    TRY(load_drawn(database, experiments));
     TRY(load_decisions(database, experiments));
     TRY(load_datasets(database, recovered));
     for (auto& [id, experiment] : experiments) {

@@ -100,6 +100,7 @@ void CoordinatorHost::release(const CoordinatorEffects& effects) {
             return;
         }
         store(effects.persist);
+        tell_commits(effects.persist);
     }
     for (const auto& one : effects.send) {
         if (!survives_next_effect()) {
@@ -118,6 +119,16 @@ void CoordinatorHost::release(const CoordinatorEffects& effects) {
             around_.transcript.add("coordinator", "job " + describe(job));
         }
         run(job);
+    }
+}
+
+/// As the daemon's loop does, after what follows from the commit has been sent.
+void CoordinatorHost::tell_commits(const std::vector<Persist>& persists) {
+    for (const auto& persist : persists) {
+        if (const auto* commit = std::get_if<SaveCommit>(&persist)) {
+            const CommitStored stored{commit->experiment, commit->round};
+            queue_.after(Duration::zero(), life_, [this, stored] { event(stored); });
+        }
     }
 }
 
@@ -249,6 +260,7 @@ void CoordinatorHost::absorbed(const AbsorbUpdate& job, std::optional<Error> err
     if (!answer.fetch_error) {
         received_.erase(job.update.digest);
     }
+    answer.aggregate = answer.fetch_error ? Duration::zero() : work_.time_of(job);
     around_.invariants.absorbed(job, answer);
     queue_.after(answer.fetch_error ? Duration::zero() : work_.time_of(job), life_, [this, answer] { event(answer); });
 }

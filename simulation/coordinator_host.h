@@ -69,6 +69,7 @@ private:
     void release_pending();
     void store(const std::vector<Persist>& persists);
     void release(const CoordinatorEffects& effects);
+    void tell_commits(const std::vector<Persist>& persists);
     void send(const Send& send);
     void close(const CloseSession& close);
     void run(const Job& job);

@@ -45,12 +45,13 @@ void Invariants::check(const SaveExperiment& save) {
         require(seen.cohort.size() - seen.left_out.size() < quorum, "a quorum was called lost that could be reached");
     }
     seen.state = save.state;
+    seen.first = save.parent_round;
 }
 
 void Invariants::check(const SaveDecision& save) {
     auto& seen = seen_[save.experiment];
     require(!terminal(seen.state), "a decision after the end", save.kind);
-    require(save.round == seen.commits.size(), "a decision on a round that is not open", save.kind);
+    require(save.round == seen.open_round(), "a decision on a round that is not open", save.kind);
     if (save.kind == decisions::cohort) {
         require(seen.cohort.empty(), "a second cohort for one round");
         std::vector<std::string> cohort;
@@ -89,14 +90,14 @@ void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& c
 void Invariants::check(const SaveCommit& save) {
     auto& seen = seen_[save.experiment];
     require(!terminal(seen.state), "a commit after the end");
-    require(save.round == seen.commits.size(), "a round was committed twice, or rounds before it are missing");
+    require(save.round == seen.open_round(), "a round was committed twice, or rounds before it are missing");
     Commit commit{save.model, {}};
     for (const auto& [node, update] : save.participants) {
         require(seen.cohort.contains(node), "took part without being in the cohort", node);
         require(!seen.left_out.contains(node), "took part although it was left out", node);
         require(commit.participants.emplace(node, update).second, "took part twice", node);
     }
-    if (save.round > 0) {
+    if (!seen.commits.empty()) {
         const auto quorum = rules_[save.experiment].quorum.of(static_cast<std::uint32_t>(seen.cohort.size()));
         require(save.participants.size() >= quorum, "a commit below the quorum");
         require(save.participants.size() + seen.left_out.size() == seen.cohort.size(),
@@ -125,7 +126,7 @@ void Invariants::check_sum(const SaveCommit& save) {
 }
 
 void Invariants::check(const SaveEvaluation& save) {
-    require(save.round < seen_[save.experiment].commits.size(), "an evaluation of a round that is not committed");
+    require(seen_[save.experiment].commit(save.round) != nullptr, "an evaluation of a round that is not committed");
 }
 
 // ---------------------------------------------------------------- what is said
@@ -139,7 +140,7 @@ void Invariants::check(const std::string& node, const Assign& assign) {
     const auto& lease = assign.lease;
     const auto& seen = seen_[lease.experiment];
     require(!terminal(seen.state), "assigned after the end", node);
-    require(!seen.commits.empty() && lease.round == seen.commits.size(), "assigned a round that is not open", node);
+    require(!seen.commits.empty() && lease.round == seen.open_round(), "assigned a round that is not open", node);
     require(!seen.commits.empty() && assign.model == seen.commits.back().model,
             "assigned a start that is not the last commit", node);
     require(seen.cohort.contains(node), "assigned without being in the persisted cohort", node);
@@ -173,12 +174,12 @@ void Invariants::check(const std::string& node, const Dropped& dropped) {
 }
 
 void Invariants::check(const std::string& node, const Committed& committed) {
-    const auto& commits = seen_[committed.experiment].commits;
-    if (committed.round >= commits.size()) {
+    const auto* commit = seen_[committed.experiment].commit(committed.round);
+    if (commit == nullptr) {
         require(!committed.counted, "committed said of a round that is not durable", node);
         return;
     }
-    const auto& in = commits[committed.round].participants;
+    const auto& in = commit->participants;
     const auto found = in.find(node);
     const bool counted = found != in.end() && (committed.update == found->second);
     require(counted == committed.counted, "committed says something else than the commit", node);
@@ -203,9 +204,8 @@ void Invariants::told_operator(const Message& message) {
     }
     const auto id = static_cast<ExperimentId>((*body)["experiment"].integer());
     if ((*body)["event"].text() == "round") {
-        const auto& commits = seen_[id].commits;
-        const auto round = static_cast<std::size_t>((*body)["round"].integer());
-        require(round < commits.size() && commits[round].model.hex() == (*body)["model_sha256"].text(),
+        const auto* commit = seen_[id].commit(static_cast<std::uint32_t>((*body)["round"].integer()));
+        require(commit != nullptr && commit->model.hex() == (*body)["model_sha256"].text(),
                 "an operator is told of a round that is not durable");
     } else if ((*body)["event"].text() == "done") {
         const auto state = (*body)["state"].text();
@@ -232,9 +232,9 @@ void Invariants::resolved(const std::string& node, const node::ResolvePending& w
     if (liars_.contains(node)) {
         return;
     }
-    const auto& commits = seen_[what.update.experiment].commits;
-    const bool in = what.update.round < commits.size() && commits[what.update.round].participants.contains(node) &&
-                    commits[what.update.round].participants.at(node) == what.update.digest;
+    const auto* commit = seen_[what.update.experiment].commit(what.update.round);
+    const bool in = commit != nullptr && commit->participants.contains(node) &&
+                    commit->participants.at(node) == what.update.digest;
     if (what.counted) {
         require(in, "believes that its update counted", node);
         require(moved_on_.emplace(node, what.update.experiment, what.update.round).second,

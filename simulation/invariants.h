@@ -46,9 +46,15 @@ private:
     };
     struct Seen {
         std::string state;
+        std::uint32_t first = 0;  // the number of the first commit: a resumed experiment's is its parent's
         std::vector<Commit> commits;
         std::set<std::string> cohort;                 // of the open round
         std::map<std::string, std::string> left_out;  // dropped or refused in it: the decision's code
+
+        [[nodiscard]] std::uint32_t open_round() const { return first + static_cast<std::uint32_t>(commits.size()); }
+        [[nodiscard]] const Commit* commit(std::uint32_t round) const {
+            return round >= first && round - first < commits.size() ? &commits[round - first] : nullptr;
+        }
     };
     struct InSum {
         Digest update;

@@ -15,7 +15,11 @@ void MemoryStore::apply_one(const SaveExperiment& save) {
 }
 
 void MemoryStore::apply_one(const SaveDecision& save) {
-    experiments_.at(save.experiment).decisions.push_back(save);
+    auto& experiment = experiments_.at(save.experiment);
+    experiment.decisions.push_back(save);
+    for (const auto& name : save.detail["members"].items()) {
+        experiment.last_drawn[name.text()] = save.round;
+    }
     logs_[save.experiment].decisions.push_back(save);
 }
 
@@ -25,13 +29,17 @@ void MemoryStore::apply_one(const SaveCommit& save) {
     experiment.next_cohort = save.next_cohort;
     experiment.decisions.clear();
     logs_[save.experiment].commits.push_back(save);
+    for (const auto& node : save.next_cohort) {
+        experiment.last_drawn[node] = save.round + 1;
+    }
     for (const auto& [node, update] : save.participants) {
         experiment.last_counted[node] = {save.round, update};
     }
 }
 
 void MemoryStore::apply_one(const SaveEvaluation& save) {
-    experiments_.at(save.experiment).rounds.at(save.round).evaluation = save;
+    auto& rounds = experiments_.at(save.experiment).rounds;
+    rounds.at(save.round - rounds.front().round).evaluation = save;
 }
 
 void MemoryStore::apply_one(const SaveDeclaration& save) {

@@ -49,6 +49,11 @@ CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const Sav
     if (!setup) {
         return failed(job.experiment, 0, "make_model", setup.error());
     }
+    if (const auto committed = snapshots_.find(job.from); committed != snapshots_.end()) {
+        const ModelMade made{.experiment = job.experiment, .model = job.from, .bytes = committed->second.size()};
+        setups_.insert_or_assign(job.experiment, *std::move(setup));
+        return made;
+    }
     auto file = make_first_model(*setup, [this](const std::string& name) -> Result<Bytes> {
         const auto known = models_.find(name);
         return known != models_.end() ? Result<Bytes>(known->second)
@@ -132,7 +137,7 @@ node::Trained RealClientWork::train(const Assign& assign) {
                                         .node = name_,
                                         .model = models_.at(assign.model),
                                         .dataset = dataset,
-                                        .base = bases_[assign.lease.experiment]};
+                                        .base = base_of(assign)};
         return node::train_assignment(*trainer_, input, {}, {});
     };
     auto output = work();
@@ -175,9 +180,21 @@ void RealClientWork::crash(Crash how) {
     given_up_.reset();
 }
 
+/// As the state folder keeps them: a resumed experiment may go on with the base of one that is over.
 void RealClientWork::forget(const node::ForgetExperiment& what) {
     pending_.erase(what.experiment);
-    bases_.erase(what.experiment);
+}
+
+node::StateSections RealClientWork::base_of(const Assign& assign) const {
+    if (const auto own = bases_.find(assign.lease.experiment); own != bases_.end()) {
+        return own->second;
+    }
+    for (const auto before : assign.continues) {
+        if (const auto known = bases_.find(before); known != bases_.end()) {
+            return known->second;
+        }
+    }
+    return {};
 }
 
 std::vector<HeldUpdate> RealClientWork::held() {

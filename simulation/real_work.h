@@ -64,6 +64,8 @@ public:
     [[nodiscard]] DatasetDeclaration declaration() const;
 
 private:
+    [[nodiscard]] node::StateSections base_of(const Assign& assign) const;
+
     std::shared_ptr<Trainer> trainer_;
     std::string name_;
     Dataset part_;

@@ -27,7 +27,7 @@ struct RoundMembers {
 /// The commit before it names the cohort, unless one was drawn later, after waiting for members.
 RoundMembers members_of(const RunLog& log, std::uint32_t round) {
     RoundMembers members;
-    const auto& next = log.commits[round - 1].next_cohort;
+    const auto& next = log.commits[round - 1 - log.saved.parent_round].next_cohort;
     members.cohort = {next.begin(), next.end()};
     for (const auto& decision : log.decisions) {
         if (decision.round != round) {
@@ -86,10 +86,17 @@ public:
     Result<ReplayedRound> first_model() {
         TRY_ASSIGN(const auto config, read_experiment_or_fail(log_.saved.file, log_.saved.name));
         TRY_ASSIGN(assign_, assignment_of(config, log_.saved.submitted_by));
-        TRY_ASSIGN(const auto made, answer_of<ModelMade>(work_.make_model({log_.saved.experiment}, log_.saved)));
+        assign_.continues = log_.ancestors;
+        const auto& first = log_.commits.front();
+        MakeModel job{.experiment = log_.saved.experiment, .from = {}};
+        if (log_.saved.parent != 0) {
+            job.from = first.model;  // in the work's hands since the parent's replay, if that came to the same bits
+            TRY(work_.read_model(job.from));
+        }
+        TRY_ASSIGN(const auto made, answer_of<ModelMade>(work_.make_model(job, log_.saved)));
         model_ = made.model;
         model_bytes_ = made.bytes;
-        return ReplayedRound{0, model_, log_.commits.front().model, {}};
+        return ReplayedRound{first.round, model_, first.model, {}};
     }
 
     Result<ReplayedRound> next(const SaveCommit& commit) {
@@ -156,13 +163,13 @@ Status check_log(const RunLog& log) {
     }
     for (std::size_t i = 0; i < log.commits.size(); ++i) {
         const auto& commit = log.commits[i];
-        if (commit.round != i) {
+        if (commit.round != log.saved.parent_round + i) {
             return bad_log(commit.round, "rounds are missing before it");
         }
         if (commit.round > stopped_after) {
             return bad_log(commit.round, "the run had ended before it");
         }
-        if (commit.round > 0) {
+        if (i > 0) {
             TRY(check_commit(commit, members_of(log, commit.round), config.sync.quorum));
         }
     }
@@ -178,7 +185,7 @@ Result<std::vector<ReplayedRound>> replay(const RunLog& log, CoordinatorWork& wo
     }
     Replayer replayer(log, work, client);
     for (const auto& commit : log.commits) {
-        TRY_ASSIGN(auto round, commit.round == 0 ? replayer.first_model() : replayer.next(commit));
+        TRY_ASSIGN(auto round, &commit == &log.commits.front() ? replayer.first_model() : replayer.next(commit));
         rounds.push_back(std::move(round));
         if (on_round && !on_round(rounds.back())) {
             break;

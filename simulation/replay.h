@@ -18,8 +18,10 @@ namespace causeway::simulation {
 /// An experiment as the store has it.
 struct RunLog {
     SaveExperiment saved;
-    std::vector<SaveCommit> commits;      // ascending from round 0; the last may be that of a run still under way
+    std::vector<SaveCommit> commits;  // ascending from round 0 or its parent's; more may come while it runs
     std::vector<SaveDecision> decisions;  // of all rounds, in their order
+    /// Of a resumed experiment those before it, the nearest first. Replay them with the same work before.
+    std::vector<ExperimentId> ancestors{};
 };
 
 /// A log that no coordinator writes: a participant outside its cohort, dropped or refused; a commit below the quorum;

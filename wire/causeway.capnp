@@ -86,6 +86,7 @@ struct Hello {
   computeSignature @4 :Text;
   datasets @5 :List(DatasetDeclaration);
   held @6 :List(HeldUpdate);      # each answered by Committed
+  experiments @7 :List(UInt64);   # whose client state the node keeps; those that are over are answered by Ended
 }
 
 struct Progress {
@@ -135,6 +136,8 @@ struct Assign {
   deadlineMs @16 :UInt32;         # from now, 0: none
   regime @17 :Text;               # the preset's name; empty from a coordinator that does not say
   submittedBy @18 :Text;          # the operator's node name; empty likewise
+  continues @19 :List(UInt64);    # the experiments that this one goes on from, the nearest first: the client state of
+                                  # the first of them that the node has is what it starts with
 }
 
 struct Counted {

@@ -147,6 +147,13 @@ struct Reader {
                 judge.text(from.getMessage(), max_error_text, "error.message")};
     }
     Bye read(cs::Bye::Reader from) { return {judge.text(from.getReason(), max_text, "bye.reason")}; }
+    std::vector<std::uint64_t> numbers(capnp::List<std::uint64_t>::Reader from, const char* what) {
+        std::vector<std::uint64_t> all;
+        for (unsigned i = 0; i < judge.count(from.size(), max_list, what); ++i) {
+            all.push_back(from[i]);
+        }
+        return all;
+    }
     Hello read(cs::Hello::Reader from) {
         Hello hello;
         hello.version_min = from.getVersionMin();
@@ -166,6 +173,7 @@ struct Reader {
         for (unsigned i = 0; i < judge.count(held.size(), max_list, "hello.held"); ++i) {
             hello.held.push_back(read(held[i]));
         }
+        hello.experiments = numbers(from.getExperiments(), "hello.experiments");
         return hello;
     }
     Progress read(cs::Progress::Reader from) {
@@ -203,6 +211,7 @@ struct Reader {
         assign.deadline_ms = from.getDeadlineMs();
         assign.regime = judge.text(from.getRegime(), max_name, "assign.regime");
         assign.submitted_by = judge.text(from.getSubmittedBy(), max_name, "assign.submitted_by");
+        assign.continues = numbers(from.getContinues(), "assign.continues");
         return assign;
     }
     Counted read(cs::Counted::Reader from) {

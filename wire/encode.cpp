@@ -91,6 +91,10 @@ struct Writer {
         for (unsigned i = 0; i < held.size(); ++i) {
             put(held[i], m.held[i]);
         }
+        auto experiments = h.initExperiments(static_cast<unsigned>(m.experiments.size()));
+        for (unsigned i = 0; i < experiments.size(); ++i) {
+            experiments.set(i, m.experiments[i]);
+        }
     }
     void operator()(const Progress& m) {
         auto p = to.initProgress();
@@ -138,6 +142,10 @@ struct Writer {
         a.setDeadlineMs(m.deadline_ms);
         a.setRegime(text(m.regime));
         a.setSubmittedBy(text(m.submitted_by));
+        auto continues = a.initContinues(static_cast<unsigned>(m.continues.size()));
+        for (unsigned i = 0; i < continues.size(); ++i) {
+            continues.set(i, m.continues[i]);
+        }
     }
     void operator()(const Counted& m) {
         auto c = to.initCounted();

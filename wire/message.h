@@ -83,6 +83,7 @@ struct Hello {
     std::string compute_signature;  // build, backend, library version, instruction set, threads
     std::vector<DatasetDeclaration> datasets;
     std::vector<HeldUpdate> held;   // asks what became of them
+    std::vector<std::uint64_t> experiments;  // whose state it keeps: those that are over are answered by Ended
     bool operator==(const Hello&) const = default;
 };
 /// The assignment is being worked on; also the answer to `Assign`.
@@ -136,6 +137,7 @@ struct Assign {
     std::uint32_t deadline_ms = 0;  // straggler deadline from now, 0: none
     std::string regime;        // the preset's name; empty: an older coordinator did not say
     std::string submitted_by;  // the operator who submitted the experiment; empty likewise
+    std::vector<std::uint64_t> continues;  // of a resumed experiment those before it, whose client state goes on
     bool operator==(const Assign&) const = default;
 };
 /// The update is in the sum; keep it until Committed.

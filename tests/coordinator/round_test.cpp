@@ -8,6 +8,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
+using Left = std::vector<std::pair<std::string, std::string>>;
+
 const Digest start_model = sha256(std::string_view("start"));
 
 RoundPlan plan(std::vector<std::string> cohort, Duration straggler = 0s, Duration rejoin = 60s) {
@@ -168,7 +170,7 @@ TEST_CASE("at the straggler deadline those who have not reported are dropped and
     round.tick(10s, effects);
     REQUIRE(sent<Dropped>(effects, 2) != nullptr);
     CHECK(sent<Dropped>(effects, 2)->code == "straggler_deadline");
-    CHECK(round.take_dropped() == std::vector<std::string>{"b"});
+    CHECK(round.take_dropped() == Left{{"b", "straggler_deadline"}});
     CHECK(round.outcome() == Round::Outcome::complete);
     CHECK(round.deadline() == never);
 }
@@ -271,7 +273,7 @@ TEST_CASE("a fault of this machine costs no member its place, and stops the stra
     round.tick(109s, effects);  // of its 10 s one had passed when the clock stopped
     CHECK(round.take_dropped().empty());
     round.tick(110s, effects);
-    CHECK(round.take_dropped() == std::vector<std::string>{"b"});
+    CHECK(round.take_dropped() == Left{{"b", "straggler_deadline"}});
 }
 
 }  // namespace causeway

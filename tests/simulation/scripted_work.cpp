@@ -19,7 +19,7 @@ CoordinatorEvent ScriptedCoordinatorWork::make_model(const MakeModel& job, const
     if (fails("make_model")) {
         return JobFailed{job.experiment, 0, "make_model", {ErrorKind::io, "disk_full", "no room"}};
     }
-    return ModelMade{job.experiment, keep("initial"), scripted_bytes};
+    return ModelMade{job.experiment, job.from.empty() ? keep("initial") : job.from, scripted_bytes};
 }
 
 UpdateAbsorbed ScriptedCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView) {
@@ -77,6 +77,11 @@ node::Trained ScriptedClientWork::train(const Assign& assign) {
     const auto& lease = assign.lease;
     // The base state is part of what an update depends on: a client that lost count would give another digest.
     std::string text = "update of " + name_ + " from " + assign.model.hex() + " after";
+    for (const auto before : assign.continues) {  // as the state folder does
+        if (base[lease.experiment].empty()) {
+            base[lease.experiment] = base[before];
+        }
+    }
     for (const auto round : base[lease.experiment]) {
         text += " " + std::to_string(round);
     }

@@ -1,0 +1,100 @@
+// Who may be drawn for a round, who is, and what the log says about it.
+//
+// A draw that leaves somebody out who is there is explained in the decision log, in the transaction of the cohort
+// itself. Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
+#include <algorithm>
+
+#include "coordinator/decisions.h"
+#include "coordinator/experiment_machine.h"
+#include "coordinator/limits.h"
+#include "coordinator/selection.h"
+
+namespace causeway {
+
+/// Bits depend on the build of the engine: a node of another one would make another model.
+bool ExperimentMachine::of_this_build(const Member& member) const {
+    return saved_.build.empty() || member.software == saved_.build;
+}
+
+/// A member that was dropped is drawn again only after it resynced; one at work elsewhere has its assignment.
+std::vector<std::string> ExperimentMachine::eligible(const Turn& turn) const {
+    auto names = turn.members.live_holders(config_.data.dataset);
+    std::erase_if(names, [&](const auto& name) {
+        return lapsed_.contains(name) || turn.busy.contains(name) || !of_this_build(*turn.members.by_node(name));
+    });
+    return names;
+}
+
+/// Nobody at all is never enough, whatever the file says.
+bool ExperimentMachine::enough(std::size_t eligible) const {
+    return eligible >= std::max<std::size_t>(config_.sync.min_clients, 1);
+}
+
+std::vector<std::string> ExperimentMachine::usable(const Turn& turn) const {
+    auto names = eligible(turn);
+    return enough(names.size()) ? names : std::vector<std::string>{};
+}
+
+/// Who was there is decided by time and who waited longest by the rounds before: the result is persisted.
+std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::uint32_t round,
+                                                        std::vector<Persist>& log) {
+    const auto names = usable(turn);
+    if (names.empty()) {
+        return {};
+    }
+    std::vector<Candidate> candidates;
+    for (const auto& name : names) {
+        const auto drawn = last_drawn_.find(name);
+        candidates.push_back({name, turn.members.examples_of(name, config_.data.dataset),
+                              drawn == last_drawn_.end() ? 0 : drawn->second});
+    }
+    // A share of those there, or a count.
+    const Selection selection{.rule = config_.sync.selection,
+                              .wanted = config_.sync.cohort.of(static_cast<std::uint32_t>(names.size())),
+                              .seed = config_.experiment.seed,
+                              .round = round};
+    auto cohort = select(selection, candidates);
+    for (const auto& name : cohort) {
+        last_drawn_[name] = round;
+    }
+    log_selection(turn, round, cohort, log);
+    log_compute(turn, round, cohort, log);
+    return cohort;
+}
+
+void ExperimentMachine::log_selection(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
+                                      std::vector<Persist>& log) const {
+    const auto there = turn.members.live_holders(config_.data.dataset);
+    if (there.size() == cohort.size()) {
+        return;
+    }
+    auto left_out = Json::object();
+    for (const auto& name : there) {
+        if (!std::ranges::binary_search(cohort, name) && left_out.fields().size() < limits::names_in_selection) {
+            left_out.set(name, !of_this_build(*turn.members.by_node(name)) ? "other_build"
+                               : lapsed_.contains(name)                    ? "away"
+                               : turn.busy.contains(name)                  ? "busy"
+                                                                           : "not_drawn");
+        }
+    }
+    log.push_back(SaveDecision{id(), round, decisions::selection,
+                               decisions::selection_detail(config_.sync.selection, there.size(), cohort.size(),
+                                                           std::move(left_out))});
+}
+
+/// Equal inputs on equal signatures give equal bits: a change of one is part of the run's record.
+void ExperimentMachine::log_compute(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
+                                    std::vector<Persist>& log) {
+    for (const auto& name : cohort) {
+        const auto& member = *turn.members.by_node(name);
+        auto& logged = compute_logged_[name];
+        if (logged != member.compute_signature) {
+            logged = member.compute_signature;
+            log.push_back(
+                SaveDecision{id(), round, decisions::compute,
+                             decisions::compute_detail(name, member.software, member.compute_signature)});
+        }
+    }
+}
+
+}  // namespace causeway

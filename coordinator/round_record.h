@@ -1,0 +1,43 @@
+// A committed round as the machines remember it: numbers only, so that ten thousand rounds are one or two megabytes.
+//
+// The whole summary, with where the time went per client, is in the store; `experiment.log` reads it from there. Of the
+// last round it also stays here, for `experiment status`. Thread: loop. Pure.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "coordinator/effects.h"
+#include "coordinator/recovered.h"
+
+namespace causeway {
+
+struct RoundRecord {
+    std::uint32_t round = 0;
+    std::uint32_t clients = 0;
+    std::uint32_t cohort = 0;
+    Digest model;
+    std::uint64_t model_bytes = 0;
+    double loss = std::numeric_limits<double>::quiet_NaN();
+    double seconds = 0;
+    std::uint64_t bytes_up = 0;
+    std::uint64_t bytes_down = 0;
+    std::optional<ModelEvaluated> evaluation{};
+    std::string evaluation_note{};  // why there is none
+};
+
+/// From what the store keeps of the round: the fields that a commit's summary has (experiment_rounds.cpp).
+inline RoundRecord record_of(std::uint32_t round, const Digest& model, std::uint64_t model_bytes, const Json& summary) {
+    RoundRecord record{.round = round, .model = model, .model_bytes = model_bytes};
+    record.clients = static_cast<std::uint32_t>(summary["clients"].integer());
+    record.cohort = static_cast<std::uint32_t>(summary["cohort"].integer());
+    record.loss = summary["loss"].number(record.loss);
+    record.seconds = summary["seconds"].number();
+    record.bytes_up = static_cast<std::uint64_t>(summary["bytes_up"].integer());
+    record.bytes_down = static_cast<std::uint64_t>(summary["bytes_down"].integer());
+    return record;
+}
+
+}  // namespace causeway

@@ -1,0 +1,81 @@
+// A run that is cancelled and resumed gives the bits of the undisturbed one; and where the time of rounds went.
+#include <catch2/catch.hpp>
+
+#include "points.h"
+#include "scripted_work.h"
+
+namespace causeway::simulation {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::uint32_t rounds = 6;
+
+std::string experiment(const std::string& state) {
+    return points_experiment(rounds,
+                             "optimizer = { kind = \"sgd\", learning_rate = 0.1, momentum = 0.9 }\nbatch = 8\n"
+                             "local_epochs = 2\noptimizer_state = \"" + state + "\"",
+                             "min_clients = 3");
+}
+
+/// The last model when the run is cancelled and resumed after each of these rounds; a client crashes in between.
+Digest model_after(const std::string& state, const std::vector<std::uint32_t>& cancelled_after) {
+    RealCast cast(3);
+    World world(cast.world());
+    world.start();
+    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == 3; }, 60s));
+    world.submit(experiment(state));
+    ExperimentId id = 1;
+    for (const auto round : cancelled_after) {
+        REQUIRE(world.run_until([&] { return world.rounds(id) == round; }, 60s));
+        world.run_for(3ms);  // the next round is under way
+        world.request("experiment.cancel", Json::object().set("experiment", id));
+        world.crash_client(1, 100ms);
+        world.run_for(30s);
+        world.request("experiment.resume", Json::object().set("experiment", id));
+        ++id;
+    }
+    REQUIRE(world.run_until([&] { return world.over(id); }, 600s));
+    REQUIRE(world.state(id) == "succeeded");
+    REQUIRE(world.rounds(id) == rounds);
+    for (const auto& rule : world.broken_rules()) {
+        FAIL_CHECK(rule);
+    }
+    return world.last_model(id);
+}
+
+}  // namespace
+
+TEST_CASE("a resumed experiment ends with the bits of the undisturbed run, momentum included", "[resume][sim]") {
+    const std::string state = GENERATE("reset", "keep");
+    const auto undisturbed = model_after(state, {});
+    CHECK(model_after(state, {2}) == undisturbed);
+    CHECK(model_after(state, {1, 4}) == undisturbed);
+    CHECK(model_after(state == "keep" ? "reset" : "keep", {}) != undisturbed);
+}
+
+TEST_CASE("a round's parts of time sum to its time, in every round of a disturbed run", "[clock][sim]") {
+    ScriptedWorld scripted(4);
+    scripted.clients[2]->training_time = [](const Assign& assign) { return assign.lease.round == 2 ? 20s : 1s; };
+    scripted.submit(experiment_text(6, "quorum = 2\nstraggler_deadline = \"5s\"\nrejoin = \"1s\""));
+    REQUIRE(scripted.world->run_until([&] { return scripted.world->rounds(1) == 3; }, 60s));
+    scripted.world->crash_client(1, 3s);
+    REQUIRE(scripted.ends_within(120s));
+    const auto* run = scripted.world->coordinator().store().find(1);
+    REQUIRE(run->rounds.size() == 7);
+    for (std::size_t round = 1; round < run->rounds.size(); ++round) {
+        const auto& time = run->rounds[round].summary["time"];
+        double sum = 0;
+        for (const auto& [name, value] : time.fields()) {
+            sum += name == "wall" || name == "last" ? 0 : value.number();
+        }
+        INFO(time.dump());
+        CHECK(sum == Approx(time["wall"].number()).epsilon(1e-9));
+        CHECK(time["wall"].number() == Approx(run->rounds[round].summary["seconds"].number()));
+        CHECK(time["wall"].number() > 0.9);
+    }
+    CHECK(run->rounds[2].summary["time"]["last"].text() == "c");
+    CHECK(run->rounds[2].summary["member_times"]["c"]["end"].text() == "straggler_deadline");
+}
+
+}  // namespace causeway::simulation
