@@ -64,7 +64,10 @@ int run_experiment_show(const FileOptions& options, Output output) {
         return output.error(footprint.error());
     }
     const auto batch = footprint_batch(*experiment);
-    output.line("# " + summary(*experiment) + "\n# " + to_text(*footprint, batch) + "\n" + show_toml(*experiment));
+    auto memory = to_text(*footprint, batch);  // three lines: one is wider than a terminal
+    memory.replace(memory.find("; "), 2, "\n# ");
+    memory.replace(memory.find(": "), 2, ":\n#   ");
+    output.line("# " + summary(*experiment) + "\n# " + memory + "\n" + show_toml(*experiment));
     output.object(Json::object()
                       .set("event", "experiment")
                       .set("name", experiment->experiment.name)

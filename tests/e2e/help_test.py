@@ -87,8 +87,9 @@ class Help(unittest.TestCase):
                 elif words == "join":
                     node = self.start(line.replace("TOKEN", token), "node")
                     node.event(lambda e: "joined" in e.get("text", ""))
-                elif words == "experiment cancel":  # by then its experiment has ended: refused, and said why
-                    self.assertIn("already over", self.shell(line).stderr)
+                elif words == "experiment cancel":  # the newest, which was resumed just now, may have ended: it says so
+                    done = self.shell(line)
+                    self.assertTrue(done.returncode == 0 or "already over" in done.stderr, done.stderr)
                 else:
                     if words == "experiment submit":
                         line += " --set experiment.rounds=3"

@@ -14,6 +14,7 @@ from supervised import LONG
 
 NAMESPACE = f"causeway-cut-{os.getpid()}"
 NEAR, FAR = f"cwn{os.getpid()}", f"cwf{os.getpid()}"
+SUBNET = f"10.77.{16 + os.getpid() % 200}"  # a run that was killed may have left its own behind
 WIDE, DOWN_S = (76_000, 20) if LONG else (7_600, 2)
 WINDOW = 8 * 128 * 1024  # credits x the chunk at this rate, at most
 OVERHEAD = 1.05          # TLS, ZeroMQ, message headers; measured 0.3 %
@@ -31,8 +32,8 @@ class LinkCut(unittest.TestCase):
         self.addCleanup(root, "ip", "netns", "del", NAMESPACE)
         inside = ["ip", "-n", NAMESPACE]
         for words in (["ip", "link", "add", NEAR, "type", "veth", "peer", "name", FAR, "netns", NAMESPACE],
-                      ["ip", "addr", "add", "10.77.9.1/24", "dev", NEAR], ["ip", "link", "set", NEAR, "up"],
-                      [*inside, "addr", "add", "10.77.9.2/24", "dev", FAR], [*inside, "link", "set", FAR, "up"],
+                      ["ip", "addr", "add", f"{SUBNET}.1/24", "dev", NEAR], ["ip", "link", "set", NEAR, "up"],
+                      [*inside, "addr", "add", f"{SUBNET}.2/24", "dev", FAR], [*inside, "link", "set", FAR, "up"],
                       [*inside, "link", "set", "lo", "up"],
                       ["tc", "-n", NAMESPACE, "qdisc", "add", "dev", FAR, "root", "tbf", "rate", "1mbit", "burst", "16kb",
                        "latency", "200ms"]):
@@ -43,7 +44,7 @@ class LinkCut(unittest.TestCase):
 
     def start(self):
         federation = self.federation
-        coordinator = Child(["coordinator", "--json", "--state", federation.state, "--listen", f"10.77.9.1:{federation.port}",
+        coordinator = Child(["coordinator", "--json", "--state", federation.state, "--listen", f"{SUBNET}.1:{federation.port}",
                              "--data", f"digits={federation.parts}/holdout.csv.gz"], federation.folder, "coordinator")
         federation.children["coordinator"] = coordinator
         coordinator.event(lambda e: e.get("event") == "listening")

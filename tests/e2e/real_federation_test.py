@@ -132,7 +132,7 @@ class RealFederation(unittest.TestCase):
         first = self.submit("hub", "federation", "first", 3)
         second = self.submit("client-1", "alice", "second", 3)
         self.assertIn(self.ask("client-1", "experiment", "status", "second", state="alice")[0]["state"],
-                      ("queued", "running"))
+                      ("queued", "starting", "running"))
         self.watch(first).event(lambda e: e.get("round") == 2)
         self.ask("client-1", "node", "revoke", "client-3", state="alice")
         self.assertEqual(3, self.children["client-3"].process.wait(DEADLINE_S))

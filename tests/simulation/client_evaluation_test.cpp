@@ -14,7 +14,7 @@ constexpr std::uint32_t rounds = 4;
 std::string text(const std::string& evaluation) {
     return points_experiment(rounds,
                              "optimizer = { kind = \"sgd\", learning_rate = 0.2 }\nbatch = 8\nlocal_epochs = 1",
-                             "quorum = \"50%\"\nmin_clients = 3\nstraggler_deadline = \"20s\"\nrejoin = \"1s\"") +
+                             "quorum = \"50%\"\nmin_clients = 2\nstraggler_deadline = \"20s\"\nrejoin = \"1s\"") +
            "\n[evaluation]\nwhere = \"clients\"\nholdout = \"20%\"\n" + evaluation;
 }
 
