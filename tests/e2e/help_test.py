@@ -15,8 +15,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
          "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "node log", "doctor", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
-         "experiment resume",
-         "experiment cancel", "completion bash", "completion zsh", "man"]
+         "experiment cancel", "experiment resume", "completion bash", "completion zsh", "man"]
 
 
 def commands(words=()):
