@@ -1,6 +1,6 @@
 // How far a backend may be from the reference, kind by kind, with the reasons.
 //
-// Bounds follow from the number of roundings; nothing here was tuned until a test passed.
+// Bounds follow from the number of roundings; each line says which.
 #include <algorithm>
 #include <cmath>
 
