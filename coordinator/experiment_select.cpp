@@ -11,9 +11,13 @@
 
 namespace causeway {
 
-/// Bits depend on the build of the engine: a node of another one would make another model.
+/// Bits depend on the build of the engine: a node of another one would make another model. What does not name itself
+/// as an engine (`causeway 1.2.3`) is not judged by its name: what it sends is.
 bool ExperimentMachine::of_this_build(const Member& member) const {
-    return saved_.build.empty() || member.software == saved_.build;
+    constexpr std::string_view engine = "causeway ";
+    const bool named = member.software.starts_with(engine) && member.software.size() > engine.size() &&
+                       member.software[engine.size()] >= '0' && member.software[engine.size()] <= '9';
+    return saved_.build.empty() || !named || member.software == saved_.build;
 }
 
 /// A member that was dropped is drawn again only after it resynced; one at work elsewhere has its assignment.

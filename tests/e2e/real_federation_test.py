@@ -98,9 +98,9 @@ class RealFederation(unittest.TestCase):
                                   input=alice, capture_output=True, text=True, timeout=DEADLINE_S, check=False)
         self.assertEqual(0, enrolled.returncode, enrolled.stderr)
 
-    def submit(self, machine, state, name, clients):
+    def submit(self, machine, state, name, clients, rounds=ROUNDS):
         return self.ask(machine, "experiment", "submit", "digits-fedavg", "--set", f"experiment.name={name}", "--set",
-                        f"experiment.rounds={ROUNDS}", "--set", f"sync.min_clients={clients}", "--set", "sync.quorum=1",
+                        f"experiment.rounds={rounds}", "--set", f"sync.min_clients={clients}", "--set", "sync.quorum=1",
                         "--set", "sync.rejoin=60s", state=state)[0]["experiment"]
 
     def watch(self, experiment):
@@ -131,7 +131,7 @@ class RealFederation(unittest.TestCase):
 
     def test_two_operators_a_queue_a_revocation_a_silence_and_renewals_end_with_the_same_bits_as_a_quiet_run(self):
         self.begin()
-        first = self.submit("hub", "federation", "first", 3)
+        first = self.submit("hub", "federation", "first", 3, rounds=200)  # lasts until the revocation has been made
         second = self.submit("client-1", "alice", "second", 3)
         self.assertIn(self.ask("client-1", "experiment", "status", "second", state="alice")[0]["state"],
                       ("queued", "running"))
