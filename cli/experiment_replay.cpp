@@ -147,6 +147,32 @@ Result<Nodes> make_nodes(const Experiment& experiment, const GivenData& given, c
     return nodes;
 }
 
+/// What may be why bits differ is said before the work: data that are not as the node declares them, another build.
+Status warn(OperatorSession& session, const GivenData& given, const SaveExperiment& saved, Output output) {
+    const std::string build = "causeway " CAUSEWAY_VERSION;
+    if (!saved.build.empty() && saved.build != build) {
+        output.line(
+            fmt::format("note: {} ran it and this is {}; other builds may make other bits", saved.build, build));
+    }
+    TRY_ASSIGN(const auto list, session.ask("node.list", Json::object()));
+    for (const auto& row : list["nodes"].items()) {
+        const auto node = given.of_nodes.find(row["node"].text());
+        for (const auto& declared : row["datasets"].items()) {
+            const auto path =
+                node == given.of_nodes.end() ? DataPaths::const_iterator() : node->second.find(declared["name"].text());
+            if (node == given.of_nodes.end() || path == node->second.end()) {
+                continue;
+            }
+            TRY_ASSIGN(const auto file, read_dataset_file(path->second, DataOptions{}));  // as nodes declare them
+            if (file.digest.hex() != declared["sha256"].text()) {
+                output.line(fmt::format("note: {} is not what {} declares as \"{}\" today", path->second.string(),
+                                        node->first, declared["name"].text()));
+            }
+        }
+    }
+    return {};
+}
+
 void show(const ReplayedRound& round, ExperimentId experiment, Output output) {
     auto differs = Json::array();
     for (const auto& node : round.differs) {
@@ -203,6 +229,7 @@ Result<int> replay_all(const ReplayOptions& options, Output output) {
     }
     TRY_ASSIGN(const auto experiment, read_experiment_or_fail(saved.file, saved.name));
     TRY_ASSIGN(auto nodes, make_nodes(experiment, given, models, nodes_of(lineage)));
+    TRY(warn(*session, given, saved, output));
     std::optional<ReplayedRound> last;
     for (const auto& history : lineage) {
         if (lineage.size() > 1) {

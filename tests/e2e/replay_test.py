@@ -56,6 +56,10 @@ class Replay(unittest.TestCase):
         done = self.replay(*self.data(1, 3), "--data", f"client-2:digits={changed}")
         self.assertEqual(1, done.returncode, done.stdout + done.stderr)
         self.assertIn("round 1 has other bits", done.stderr)
+        words = self.federation.command("experiment", "replay", self.disturbed, *self.data(1, 3), "--data",
+                                        f"client-2:digits={changed}").stdout
+        self.assertIn(f'note: {changed} is not what client-2 declares as "digits" today', words)
+        self.assertEqual(1, words.count("note: "), words)
         last = [e for e in events(done.stdout) if e["event"] == "replayed"][-1]
         self.assertEqual((1, False, ["client-2"]), (last["round"], last["same"], last["differs"]))
 
