@@ -236,16 +236,18 @@ void add_file_command(Parser& parser, CLI::App& parent, const std::string& name,
     }
 }
 
+void add_chosen_experiment(CLI::App* app, std::string& state, std::string& experiment) {
+    add_state(app, state, true);
+    app->add_option("experiment", experiment, "its number or name (default: the latest)")->type_name("ID|NAME");
+}
+
 CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                           const std::shared_ptr<ExperimentOptions>& options,
                           int (*run)(const ExperimentOptions&, Output)) {
     auto* app =
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
-    add_state(app, options->state, true);
-    if (name != "list") {
-        app->add_option("experiment", options->experiment, "its number or name (default: the latest)")
-            ->type_name("ID|NAME");
-    }
+    name == "list" ? add_state(app, options->state, true)
+                   : add_chosen_experiment(app, options->state, options->experiment);
     return app;
 }
 
@@ -277,11 +279,6 @@ void add_model_commands(Parser& parser, CLI::App& parent) {
                       std::make_shared<ModelOptions>(), run_experiment_evaluate);
 }
 
-void add_chosen_experiment(CLI::App* app, std::string& state, std::string& experiment) {
-    add_state(app, state, true);
-    app->add_option("experiment", experiment, "its number or name (default: the latest)")->type_name("ID|NAME");
-}
-
 /// What looks back at an experiment that has been.
 void add_history_commands(Parser& parser, CLI::App& parent) {
     auto resumed = std::make_shared<ResumeOptions>();
@@ -291,6 +288,28 @@ void add_history_commands(Parser& parser, CLI::App& parent) {
     add_number(app, "--rounds", resumed->rounds, 0, 1000000, "rounds in all, 0: as its file says");
     add_set(app, resumed->set);
     app->add_flag("--watch", resumed->watch, "follow it to its end");
+
+    auto replayed = std::make_shared<ReplayOptions>();
+    app = command(parser, parent, "replay", "repeat its decision log here: every round must come to the same bits",
+                  "causeway experiment replay --data hospital-a:digits=parts/part-1.csv.gz --state ~/federation",
+                  replayed, run_experiment_replay);
+    add_chosen_experiment(app, replayed->state, replayed->experiment);
+    app->add_option("--data", replayed->data, "a node's data; without NODE, what a demo divided (repeatable)")
+        ->type_name("[NODE:]NAME=PATH");
+    add_models(app, replayed->models);
+
+    auto explained = std::make_shared<ExplainOptions>();
+    app = command(parser, parent, "explain", "say why: slow rounds, who was left out or refused, how it ended",
+                  "causeway experiment explain --round 2 --state ~/federation", explained, run_experiment_explain);
+    add_chosen_experiment(app, explained->state, explained->experiment);
+    add_number(app, "--round", explained->round, 0, 1000000, "this round alone, 0: the whole run");
+
+    auto compared = std::make_shared<CompareOptions>();
+    app = command(parser, parent, "compare", "two side by side: settings that differ, rounds, figures, bytes, time",
+                  "causeway experiment compare 1 2 --state ~/federation", compared, run_experiment_compare);
+    add_state(app, compared->state, true);
+    app->add_option("first", compared->first, "its number or name")->required()->type_name("ID|NAME");
+    app->add_option("second", compared->second, "the other's")->required()->type_name("ID|NAME");
 }
 
 void add_experiments(Parser& parser) {

@@ -154,6 +154,28 @@ struct ResumeOptions {
 };
 int run_experiment_resume(const ResumeOptions& options, Output output);
 
+struct ReplayOptions {
+    std::string state;
+    std::string experiment;           // number or name; empty: the latest
+    std::vector<std::string> data;    // NODE:NAME=PATH, or NAME=PATH for what a demo divided
+    std::vector<std::string> models;  // NAME=PATH
+};
+int run_experiment_replay(const ReplayOptions& options, Output output);
+
+struct ExplainOptions {
+    std::string state;
+    std::string experiment;   // number or name; empty: the latest
+    std::uint32_t round = 0;  // 0: the whole run
+};
+int run_experiment_explain(const ExplainOptions& options, Output output);
+
+struct CompareOptions {
+    std::string state;
+    std::string first;  // numbers or names
+    std::string second;
+};
+int run_experiment_compare(const CompareOptions& options, Output output);
+
 struct ModelOptions {
     std::string model;       // a safetensors file
     std::string data;        // a dataset's file or folder

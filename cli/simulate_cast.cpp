@@ -12,7 +12,8 @@ using namespace simulation;
 
 constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
 
-/// Each file to both who need it: the machine, which checks, and the work, which starts from it.
+}  // namespace
+
 Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& work) {
     NamedModels models;
     for (const auto& [name, path] : paths) {
@@ -27,8 +28,6 @@ Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& wor
     return models;
 }
 
-}  // namespace
-
 Result<ClientWork*> Cast::find(const std::string& node) const {
     for (std::uint32_t i = 0; i < clients.size(); ++i) {
         if (node == demo_client_name(i)) {
@@ -38,28 +37,39 @@ Result<ClientWork*> Cast::find(const std::string& node) const {
     return fail(ErrorKind::not_found, "unknown_node", "no virtual client is called " + node);
 }
 
-Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, const DataPaths& models,
-                       std::uint32_t clients) {
-    const auto options = data_options_of(experiment);
+Result<DemoParts> demo_parts(const Experiment& experiment, const DataPaths& data, std::uint32_t clients) {
     TRY(refuse_other_datasets(experiment, data));
     TRY_ASSIGN(const auto path, find_dataset(experiment.data.dataset, data));
-    TRY_ASSIGN(auto file, read_dataset_file(path, options));
+    TRY_ASSIGN(auto file, read_dataset_file(path, data_options_of(experiment)));
     TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
     TRY_ASSIGN(const auto division,
                divide(raw, experiment.data.holdout, partition_of(experiment), clients, experiment.experiment.seed));
+    DemoParts parts;
+    if (!division.held_out.empty()) {
+        parts.held_out = subset(raw, division.held_out);
+    }
+    for (const auto& part : division.parts) {
+        parts.of_clients.push_back(subset(raw, part));
+    }
+    return parts;
+}
+
+Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, const DataPaths& models,
+                       std::uint32_t clients) {
+    TRY_ASSIGN(auto parts, demo_parts(experiment, data, clients));
     TRY_ASSIGN(auto device, Device::open("auto"));
     const auto trainer = std::make_shared<Trainer>(std::move(device));
     Cast cast;
-    std::optional<Dataset> held_out;
-    if (!division.held_out.empty() && experiment.evaluation.at_coordinator()) {
-        held_out = subset(raw, division.held_out);
-        TRY(apply_options(*held_out, options));
+    if (!experiment.evaluation.at_coordinator()) {
+        parts.held_out.reset();
+    } else if (parts.held_out) {
+        TRY(apply_options(*parts.held_out, data_options_of(experiment)));
     }
-    cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(held_out));
+    cast.coordinator = std::make_unique<RealCoordinatorWork>(trainer, std::move(parts.held_out));
     for (std::uint32_t i = 0; i < clients; ++i) {
         cast.clients.push_back(
-            std::make_unique<RealClientWork>(trainer, demo_client_name(i), subset(raw, division.parts[i])));
+            std::make_unique<RealClientWork>(trainer, demo_client_name(i), std::move(parts.of_clients[i])));
     }
     TRY_ASSIGN(cast.models, name_models(models, *cast.coordinator));
     return cast;

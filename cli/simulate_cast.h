@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "cli/experiment_file.h"
@@ -18,6 +19,16 @@ struct Cast {
     /// For replays. errors: not_found `unknown_node`
     [[nodiscard]] Result<simulation::ClientWork*> find(const std::string& node) const;
 };
+
+/// A dataset as the demo divides it: raw parts.
+struct DemoParts {
+    std::vector<Dataset> of_clients;
+    std::optional<Dataset> held_out;
+};
+/// errors   of the dataset's reader
+Result<DemoParts> demo_parts(const Experiment& experiment, const DataPaths& data, std::uint32_t clients);
+/// Each file to both who need it: the machine, which checks, and the work, which starts from it.
+Result<NamedModels> name_models(const DataPaths& paths, simulation::RealCoordinatorWork& work);
 
 /// Same seed, same partition, same names as the demo; the models also go to the coordinator's work.
 ///

@@ -130,7 +130,7 @@ void NodeFiles::start_training(const Assign& assign, std::function<void(Result<T
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
             if (newest_ && newest_->digest == assign.model) {
-                TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment));
+                TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
                 return TrainingStart{newest_->bytes, std::move(base)};
             }
             auto model = cache_.read(assign.model);

@@ -56,8 +56,8 @@ public:
     void list_nodes(Json online, std::set<std::string> connected, Answer done);
     /// {after, limit} -> {entries: [{sequence, entry, hash}], head, length}
     void show_audit(const Json& body, Answer done);
-    /// The verbs that need nothing but the store: token.*, certificate.renew, ca.*, audit.show. Only renewing one's own
-    /// certificate is for every role; that the others come from operators is the caller's to see to.
+    /// The verbs that need nothing but the store: token.*, certificate.renew, ca.*, audit.show, experiment.log. Only
+    /// renewing one's own certificate is for every role; that the others come from operators is the caller's to see to.
     ///
     /// errors   unsupported `unknown_verb`; those of the verbs
     void request(std::string_view verb, const Json& body, const PeerIdentity& asker, Answer done);

@@ -3,6 +3,7 @@
 #include "common/text.h"
 #include "coordinator/admission.h"
 #include "coordinator/audit_store.h"
+#include "coordinator/run_history.h"
 #include "wire/certificate_request.h"
 
 namespace causeway {
@@ -73,6 +74,8 @@ void Admission::request(std::string_view verb, const Json& body, const PeerIdent
         import(body, by, std::move(done));
     } else if (verb == "audit.show") {
         show_audit(body, std::move(done));
+    } else if (verb == "experiment.log") {
+        store_.run([body, done = std::move(done)](Store& store) { done(history_page(store.database(), body)); });
     } else {
         done(fail(ErrorKind::unsupported, "unknown_verb", "the coordinator does not know this request"));
     }

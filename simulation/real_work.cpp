@@ -128,7 +128,7 @@ node::Trained RealClientWork::train(const Assign& assign) {
     node::Trained trained{.lease = assign.lease};
     const auto work = [&]() -> Result<node::TrainingOutput> {
         TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
-        DatasetFile file{.train = part_, .test = {}, .digest = {}};
+        DatasetFile file{.train = part_, .test = test_, .digest = {}};
         TRY(prepare_examples(file, options, assign.seed));
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
@@ -150,7 +150,7 @@ node::Trained RealClientWork::train(const Assign& assign) {
 Reply RealClientWork::evaluate(const node::Evaluate& job) {
     const auto figures = [&]() -> Result<Figures> {
         TRY_ASSIGN(const auto options, parse_data_options(job.assign.data_options));
-        DatasetFile file{.train = part_, .test = {}, .digest = {}};
+        DatasetFile file{.train = part_, .test = test_, .digest = {}};
         TRY(prepare_examples(file, options, job.assign.seed));
         if (!file.test) {
             return fail(ErrorKind::not_found, "no_holdout", "nothing is held out at " + name_);

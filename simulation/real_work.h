@@ -47,9 +47,10 @@ private:
 
 class RealClientWork : public ClientWork {
 public:
-    /// The part is raw, as a file holds it; an assignment's data options are applied as the node would.
-    RealClientWork(std::shared_ptr<Trainer> trainer, std::string name, Dataset part)
-        : trainer_(std::move(trainer)), name_(std::move(name)), part_(std::move(part)) {}
+    /// The part is raw, as a file holds it, and so is what its manifest holds out; an assignment's data options are
+    /// applied as the node would.
+    RealClientWork(std::shared_ptr<Trainer> trainer, std::string name, Dataset part, std::optional<Dataset> test = {})
+        : trainer_(std::move(trainer)), name_(std::move(name)), part_(std::move(part)), test_(std::move(test)) {}
 
     bool has_model(const Digest& model) override { return models_.contains(model); }
     void keep_model(const Digest& model, ByteView bytes) override { models_[model] = to_bytes(bytes); }
@@ -70,6 +71,7 @@ private:
     std::shared_ptr<Trainer> trainer_;
     std::string name_;
     Dataset part_;
+    std::optional<Dataset> test_;
     std::map<Digest, Bytes> models_;
     std::map<ExperimentId, node::StateSections> bases_;
     std::map<ExperimentId, node::TrainingOutput> pending_;

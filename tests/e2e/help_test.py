@@ -15,7 +15,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
          "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "node log", "doctor", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
-         "experiment cancel", "experiment resume", "completion bash", "completion zsh", "man"]
+         "experiment explain", "experiment replay", "experiment cancel", "experiment resume", "experiment compare",
+         "completion bash", "completion zsh", "man"]
 
 
 def commands(words=()):
