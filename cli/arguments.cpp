@@ -415,6 +415,15 @@ void add_service(Parser& parser) {
         ->type_name("ADDR");
     add_choice(app, "--device", doctor->device, {"auto", "cpu"}, "what is to train here");
 
+    auto backup = std::make_shared<BackupOptions>();
+    app = command(parser, parser.app, "backup", "a whole copy of a coordinator's state folder, also while it runs",
+                  "causeway backup ~/backup-monday --state ~/federation", backup, run_backup);
+    app->add_option("out", backup->out, "the copy: a new folder")->required()->type_name("DIR");
+    app->add_option("--state", backup->state, "the coordinator's state folder")
+        ->envname("CAUSEWAY_STATE")
+        ->type_name("DIR")
+        ->required();
+
     auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
     for (const auto& [shell_name, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {
         const std::string shell = shell_name;

@@ -202,6 +202,12 @@ struct SimulateOptions {
 };
 int run_simulate(const SimulateOptions& options, Output output);
 
+struct BackupOptions {
+    std::string state;
+    std::string out;
+};
+int run_backup(const BackupOptions& options, Output output);
+
 struct DoctorOptions {
     std::string state;  // empty: the machine only
     std::string listen = "[::]:7400";

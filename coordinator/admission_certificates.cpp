@@ -73,6 +73,8 @@ void Admission::request(std::string_view verb, const Json& body, const PeerIdent
         import(body, by, std::move(done));
     } else if (verb == "audit.show") {
         show_audit(body, std::move(done));
+    } else if (verb == "backup.stage") {
+        stage_backup(by, std::move(done));
     } else {
         done(fail(ErrorKind::unsupported, "unknown_verb", "the coordinator does not know this request"));
     }
