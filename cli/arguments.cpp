@@ -218,6 +218,8 @@ void add_audit(Parser& parser) {
     app = command(parser, parent, "verify", "check that every line follows from the one before",
                   "causeway audit verify --state ~/federation", verify, run_audit_verify);
     app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")->type_name("SHA256");
+    app->add_option("--against", verify->against, "a node's state folder: the log must hold each head that it saw")
+        ->type_name("DIR");
     add_state(app, verify->state, true);
 }
 
