@@ -218,6 +218,8 @@ void add_audit(Parser& parser) {
     app = command(parser, parent, "verify", "check that every line follows from the one before",
                   "causeway audit verify --state ~/federation", verify, run_audit_verify);
     app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")->type_name("SHA256");
+    app->add_option("--against", verify->against, "a node's state folder: the log must hold each head that it saw")
+        ->type_name("DIR");
     add_state(app, verify->state, true);
 }
 
@@ -433,6 +435,15 @@ void add_service(Parser& parser) {
         ->capture_default_str()
         ->type_name("ADDR");
     add_choice(app, "--device", doctor->device, {"auto", "cpu"}, "what is to train here");
+
+    auto backup = std::make_shared<BackupOptions>();
+    app = command(parser, parser.app, "backup", "a whole copy of a coordinator's state folder, also while it runs",
+                  "causeway backup ~/backup-monday --state ~/federation", backup, run_backup);
+    app->add_option("out", backup->out, "the copy: a new folder")->required()->type_name("DIR");
+    app->add_option("--state", backup->state, "the coordinator's state folder")
+        ->envname("CAUSEWAY_STATE")
+        ->type_name("DIR")
+        ->required();
 
     auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
     for (const auto& [shell_name, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {

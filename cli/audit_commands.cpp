@@ -2,15 +2,17 @@
 //
 // Verification happens here, from the texts that were hashed: the coordinator's word that its log is whole would be
 // worth nothing. Its limit: a coordinator that writes a whole new chain is found out only by a hash that somebody noted
-// earlier (--head).
+// earlier (--head), or that a node was sent with a commit (--against).
 #include <deque>
 #include <functional>
+#include <set>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/log_lines.h"
 #include "cli/operator_session.h"
+#include "client/audit_heads.h"
 #include "coordinator/audit_store.h"
 
 namespace causeway::cli {
@@ -61,10 +63,9 @@ tl::unexpected<Error> broken(const std::string& message) {
 
 /// The chain so far, judged line by line.
 struct Chain {
-    std::string noted;  // must be met, unless empty
+    std::set<std::string> noted;  // not met yet, by hash
     Digest head{};
     std::int64_t length = 0;
-    bool met = false;
 
     Status add(const Line& line) {
         head = audit_hash(head, line.entry);
@@ -75,10 +76,38 @@ struct Chain {
                             "added or cut out",
                             length));
         }
-        met = met || line.hash == noted;
+        noted.erase(line.hash);
         return {};
     }
 };
+
+/// The hashes that the log must hold: one from the command line, those that a node has seen.
+Result<std::set<std::string>> noted_heads(const AuditOptions& options) {
+    std::set<std::string> noted;
+    if (!options.head.empty()) {
+        noted.insert(options.head);
+    }
+    if (options.against.empty()) {
+        return noted;
+    }
+    TRY_ASSIGN(const auto seen, node::AuditHeads::open(options.against));
+    if (seen.heads().empty()) {
+        return fail(ErrorKind::not_found, "no_such_file",
+                    fmt::format("--against {}: no heads of the audit log there; name the state folder of a node that "
+                                "has taken part in a round",
+                                options.against));
+    }
+    TRY_ASSIGN(const auto own, load_credentials(std::filesystem::path(options.state) / "operator"));
+    if (seen.federation() != own.identity.federation) {
+        return fail(ErrorKind::invalid, "usage",
+                    fmt::format("--against {}: that node belongs to the federation \"{}\", this operator to \"{}\"",
+                                options.against, seen.federation(), own.identity.federation));
+    }
+    for (const auto& head : seen.heads()) {
+        noted.insert(head.hex());
+    }
+    return noted;
+}
 
 Result<Chain> verify(const AuditOptions& options) {
     if (!options.head.empty() && !digest_from_hex(options.head)) {
@@ -87,14 +116,18 @@ Result<Chain> verify(const AuditOptions& options) {
                                 "verify` printed it",
                                 options.head));
     }
-    Chain chain{.noted = options.head};
+    TRY_ASSIGN(auto noted, noted_heads(options));
+    const auto count = noted.size();
+    Chain chain{.noted = std::move(noted)};
     TRY_ASSIGN(const auto head, read_log(options.state, [&](const Line& line) { return chain.add(line); }));
     if (head != chain.head.hex()) {
         return broken("the audit log ends elsewhere than its head says: it was cut");
     }
-    if (!chain.noted.empty() && !chain.met) {
-        return broken("the audit log does not hold the line with hash " + chain.noted +
-                      ": it was cut, or written anew, since that was noted");
+    if (!chain.noted.empty()) {
+        return broken(
+            fmt::format("the audit log does not hold the line with hash {} ({} of {} hashes are missing): it "
+                        "was cut, written anew or restored from a backup, since that was noted",
+                        *chain.noted.begin(), chain.noted.size(), count));
     }
     return chain;
 }

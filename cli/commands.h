@@ -102,6 +102,7 @@ struct AuditOptions {
     std::string state;
     std::uint64_t last = 0;  // show: only so many of the newest lines, 0: all
     std::string head;        // verify: a hash noted earlier, which the log must still hold
+    std::string against;     // verify: a node's state folder, with the heads that the node has seen
 };
 int run_audit_show(const AuditOptions& options, Output output);
 int run_audit_verify(const AuditOptions& options, Output output);
@@ -223,6 +224,12 @@ struct SimulateOptions {
     std::string out;
 };
 int run_simulate(const SimulateOptions& options, Output output);
+
+struct BackupOptions {
+    std::string state;
+    std::string out;
+};
+int run_backup(const BackupOptions& options, Output output);
 
 struct DoctorOptions {
     std::string state;  // empty: the machine only

@@ -222,6 +222,10 @@ void Node::Parts::on(const LinkEvent& event) {
         if (const auto* request = std::get_if<Request>(&e.message); request && request->verb != "evaluate") {
             return answer(*request);
         }
+        if (const auto* committed = std::get_if<Committed>(&e.message);
+            committed && committed->audit_head != Digest{}) {
+            files->note_audit_head(enrolment.federation, committed->audit_head);
+        }
         note(entry_of_heard(e.message));
         step(MessageReceived{e.message});
     };

@@ -21,12 +21,14 @@ void clear_downloads(const std::filesystem::path& folder) {
 Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& state) {
     TRY_ASSIGN(auto folder, StateFolder::open(state));
     TRY_ASSIGN(auto cache, ModelCache::open(state));
-    return std::make_unique<NodeFiles>(std::move(folder), std::move(cache));
+    TRY_ASSIGN(auto heads, AuditHeads::open(state));
+    return std::make_unique<NodeFiles>(std::move(folder), std::move(cache), std::move(heads));
 }
 
-NodeFiles::NodeFiles(StateFolder folder, ModelCache cache)
+NodeFiles::NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads)
     : folder_(std::move(folder)),
       cache_(std::move(cache)),
+      heads_(std::move(heads)),
       held_(std::make_shared<const Held>()),
       thread_(std::make_unique<WorkThread>()) {}
 
@@ -78,10 +80,17 @@ Status NodeFiles::apply_one(const ForgetExperiment& what) {
     return folder_.forget(what.experiment);
 }
 
-void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
-    thread_->post([this, model, done = std::move(done)] {
-        done((newest_ && newest_->digest == model) || cache_.has(model));
+void NodeFiles::note_audit_head(const std::string& federation, const Digest& head) {
+    thread_->post([this, federation, head] {
+        if (const auto noted = heads_.note(federation, head); !noted) {
+            log_warn("node", "the audit log's head is not noted: " + noted.error().message);
+        }
     });
+}
+
+void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
+    thread_->post(
+        [this, model, done = std::move(done)] { done((newest_ && newest_->digest == model) || cache_.has(model)); });
 }
 
 void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {

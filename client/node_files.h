@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "client/audit_heads.h"
 #include "client/cache.h"
 #include "client/effects.h"
 #include "client/training_work.h"
@@ -29,7 +30,7 @@ struct TrainingStart {
 class NodeFiles {
 public:
     static Result<std::unique_ptr<NodeFiles>> open(const std::filesystem::path& state);
-    NodeFiles(StateFolder folder, ModelCache cache);
+    NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads);
     ~NodeFiles();
     NodeFiles(const NodeFiles&) = delete;
     NodeFiles& operator=(const NodeFiles&) = delete;
@@ -55,6 +56,9 @@ public:
     /// Durable when `done` is called without an error; until then tried again while the disk is full.
     void hold(TrainingOutput output, std::function<void(Status)> done);
 
+    /// What came with `committed`. A full disk loses it; the next one brings it again.
+    void note_audit_head(const std::string& federation, const Digest& head);
+
     /// threads  thread-safe. nullptr: no such update is held
     [[nodiscard]] std::shared_ptr<const Bytes> held_bytes(const Digest& update) const;
 
@@ -70,6 +74,7 @@ private:
 
     StateFolder folder_;  // files thread
     ModelCache cache_;    // files thread
+    AuditHeads heads_;    // files thread
     struct NewestModel {
         Digest digest;
         std::shared_ptr<const Bytes> bytes;

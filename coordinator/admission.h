@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <set>
@@ -24,6 +25,7 @@ namespace causeway {
 
 struct AdmissionOptions {
     Authority authority;
+    std::filesystem::path state = {};  // the coordinator's folder, for backups
     std::vector<Address> token_addresses;
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;
     std::shared_ptr<Revocations> revocations = std::make_shared<Revocations>();
@@ -76,6 +78,8 @@ public:
     ///
     /// errors   of verify_certificate and EnrolmentStore::import
     void import(const Json& body, const std::string& by, Answer done);
+    /// {} -> {state}: store and snapshots are set aside for the command that copies them (coordinator/backup.h).
+    void stage_backup(const std::string& by, Answer done);
     /// A line for what this process did with its own certificate.
     void note_own_renewal(const CertificateFacts& facts);
 

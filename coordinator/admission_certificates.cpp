@@ -76,6 +76,8 @@ void Admission::request(std::string_view verb, const Json& body, const PeerIdent
         show_audit(body, std::move(done));
     } else if (verb == "experiment.log") {
         store_.run([body, done = std::move(done)](Store& store) { done(history_page(store.database(), body)); });
+    } else if (verb == "backup.stage") {
+        stage_backup(by, std::move(done));
     } else {
         done(fail(ErrorKind::unsupported, "unknown_verb", "the coordinator does not know this request"));
     }

@@ -5,6 +5,7 @@
 #include "common/log.h"
 #include "coordinator/admission.h"
 #include "coordinator/audit_store.h"
+#include "coordinator/backup.h"
 
 namespace causeway {
 namespace {
@@ -97,6 +98,13 @@ void Admission::list_nodes(Json online, std::set<std::string> connected, Answer 
 
 void Admission::show_audit(const Json& body, Answer done) {
     store_.run([body, done = std::move(done)](Store& store) { done(audit_page(store, body)); });
+}
+
+void Admission::stage_backup(const std::string& by, Answer done) {
+    store_.run([state = options_.state, by, now_s = options_.unix_now(), done = std::move(done)](Store& store) {
+        const auto staged = causeway::stage_backup(store.database(), state, by, now_s);
+        done(staged ? Result<Json>(Json::object().set("state", "staged")) : Result<Json>(fail(staged.error())));
+    });
 }
 
 void Admission::note_refusal(const PeerIdentity& peer, const std::string& address) {

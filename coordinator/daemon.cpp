@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "coordinator/backup.h"
 #include "coordinator/http.h"
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
@@ -138,7 +139,8 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     };
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
     TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
-    AdmissionOptions desk{.authority = files.authority, .token_addresses = std::move(addresses)};
+    AdmissionOptions desk{
+        .authority = files.authority, .state = options.state, .token_addresses = std::move(addresses)};
     desk.revocations = revocations;
     desk.unix_now = options.unix_now;
     desk.limits = options.limits;
@@ -146,6 +148,7 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     own.emplace(OwnCertificateOptions{options.state, files.authority, files.coordinator,
                                       [limits = options.limits] { return limits->certificate_lifetime_s.load(); }});
     clear_spool(options.state / "spool");
+    clear_staged_backup(options.state);
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
     return {};
 }

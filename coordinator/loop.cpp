@@ -111,6 +111,11 @@ void Loop::send(const Send& send) {
     } else if (std::holds_alternative<Ended>(send.message)) {
         partners_.link.set_pace(send.session, Pace::idle);
     }
+    if (const auto* committed = std::get_if<Committed>(&send.message)) {
+        auto stamped = *committed;  // by what is durable: the machines know nothing of the log
+        stamped.audit_head = partners_.store.audit_head();
+        return partners_.link.send(send.session, std::move(stamped));
+    }
     partners_.link.send(send.session, send.message);
 }
 

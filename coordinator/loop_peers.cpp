@@ -11,9 +11,9 @@ namespace causeway {
 namespace {
 
 /// Verbs that the loop hands to the admission desk instead of the machines: they need the store.
-constexpr std::string_view desk_verbs[] = {"token.new",   "token.list",        "token.revoke", "node.list",
-                                           "node.revoke", "certificate.renew", "ca.requests",  "ca.import",
-                                           "audit.show",  "node.log",          "experiment.log"};
+constexpr std::string_view desk_verbs[] = {"token.new",   "token.list",        "token.revoke",   "node.list",
+                                           "node.revoke", "certificate.renew", "ca.requests",    "ca.import",
+                                           "audit.show",  "node.log",          "experiment.log", "backup.stage"};
 /// The one verb for every role: what it asks for is the asker's own.
 constexpr std::string_view for_everyone = "certificate.renew";
 

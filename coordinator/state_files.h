@@ -6,6 +6,7 @@
 //   STATE/coordinator/    node.key (0600), node.crt, ca.crt
 //   STATE/operator/       the same for the operator, and `address`: where commands reach the daemon
 //   STATE/coordinator.db  the store       STATE/snapshots/  models      STATE/spool/  updates on their way into a sum
+//   STATE/backup/         what a backup has set aside (coordinator/backup.h)
 // Thread: any, before the daemon's threads start.
 #pragma once
 

@@ -91,10 +91,31 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
 // A transaction of its own, before anything is promised: no two processes ever speak under one epoch, even when the
 // first died before it said a word.
 Status Store::raise_epoch() {
-    TRY(database_.transaction(
-        "epoch", [&] { return database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'"); }));
+    TRY(database_.transaction("epoch", [&] {
+        const auto raised = database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'");
+        return raised ? restore_copy() : raised;
+    }));
     TRY_ASSIGN(const auto epoch, single_integer(database_, "SELECT value FROM meta WHERE key = 'epoch'"));
     epoch_ = static_cast<std::uint64_t>(epoch);
+    return {};
+}
+
+// Of a copy that a backup made (its mark: coordinator/backup.cpp), at its first start. What happened since is not known
+// here. Epochs count starts, and there is less than one a second: the second of this start is above all of them, those
+// of earlier starts from the same copy too. A token that was unused then may be used by now, and works no more.
+Status Store::restore_copy() {
+    TRY_ASSIGN(auto query, database_.prepare("SELECT value FROM meta WHERE key = 'copied'"));
+    TRY_ASSIGN(const auto copied, query.next());
+    if (!copied) {
+        return {};
+    }
+    const auto now_s = unix_now_();
+    auto detail = Json::object().set("copied_at", query.integer(0));
+    TRY_ASSIGN(const auto tokens, single_integer(database_, "SELECT COUNT(*) FROM tokens WHERE used_by IS NULL"));
+    TRY_ASSIGN(auto raise, database_.prepare("UPDATE meta SET value = MAX(value, ?) WHERE key = 'epoch'"));
+    TRY(raise.bind(now_s).run());
+    TRY(database_.run_script("DELETE FROM tokens WHERE used_by IS NULL; DELETE FROM meta WHERE key = 'copied'"));
+    TRY(AuditStore(database_).add(audit_line(now_s, "federation.restored", detail.set("tokens_dropped", tokens))));
     return {};
 }
 

@@ -48,7 +48,7 @@ public:
     Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
     Status pin_model(const Digest& model);
 
-    /// Risen by one at each open.
+    /// Risen by one at each open; of a restored copy, beyond every one that was used since it was taken.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint64_t flushes() const { return database_.flushes(); }
     /// For coordinator/enrolment_store.h and coordinator/audit_store.h, which share the file and the thread.
@@ -59,6 +59,7 @@ private:
         : database_(std::move(database)), unix_now_(std::move(unix_now)) {}
     Status migrate(const std::filesystem::path& path, std::span<const char* const> migrations);
     Status raise_epoch();
+    Status restore_copy();
     Status save(const SaveExperiment& experiment);
     Status audit(const SaveExperiment& experiment, const std::string& before);
     Status save(const SaveDecision& decision);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "coordinator/audit_store.h"
+
 namespace causeway {
 namespace {
 
@@ -14,7 +16,10 @@ bool has_commit(const std::vector<Persist>& persists) {
 }  // namespace
 
 StoreThread::StoreThread(Store store, StoreThreadOptions options)
-    : options_(std::move(options)), store_(std::move(store)), thread_(std::make_unique<WorkThread>()) {}
+    : options_(std::move(options)), store_(std::move(store)), audit_head_(std::make_shared<const Digest>()) {
+    publish();
+    thread_ = std::make_unique<WorkThread>();
+}
 
 StoreThread::~StoreThread() {
     retry_.stop();
@@ -28,8 +33,16 @@ void StoreThread::execute(std::uint64_t step, std::vector<Persist> persists) {
 void StoreThread::run(std::function<void(Store&)> task) {
     thread_->post([this, task = std::move(task)] {
         task(store_);
-        flushes_ = store_.flushes();
+        publish();
     });
+}
+
+/// A head that cannot be read now is read after the next step; until then the one before is as true.
+void StoreThread::publish() {
+    flushes_ = store_.flushes();
+    if (const auto head = AuditStore(store_.database()).head(); head && *head != audit_head()) {
+        audit_head_ = std::make_shared<const Digest>(*head);
+    }
 }
 
 void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& persists) {
@@ -47,7 +60,7 @@ void StoreThread::store_step(std::uint64_t step, const std::vector<Persist>& per
     if (!stored) {
         return options_.broken(stored.error());
     }
-    flushes_ = store_.flushes();
+    publish();
     options_.stored(step);
     if (has_commit(persists)) {
         if (auto named = store_.named_models()) {

@@ -32,16 +32,20 @@ public:
     void execute(std::uint64_t step, std::vector<Persist> persists);
     /// Anything else: enrolment, lists.
     void run(std::function<void(Store&)> task);
+    /// The audit log's last hash, of what is durable. threads  thread-safe
+    [[nodiscard]] Digest audit_head() const { return *audit_head_.load(); }
     /// Of the database, so far. threads  thread-safe
     [[nodiscard]] std::uint64_t flushes() const { return flushes_; }
 
 private:
     void store_step(std::uint64_t step, const std::vector<Persist>& persists);
+    void publish();
 
     StoreThreadOptions options_;
     Store store_;  // the thread's
     Retry retry_;
     std::atomic<std::uint64_t> flushes_{0};
+    std::atomic<std::shared_ptr<const Digest>> audit_head_;
     std::unique_ptr<WorkThread> thread_;
 };
 

@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # The order in which a person comes to need them; `coordinator` and `join` stay, so they are started apart.
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
-         "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "node log", "doctor", "experiment submit",
+         "simulate", "demo", "bench", "coordinator", "token new", "join", "node list", "node log", "doctor", "backup", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
          "experiment explain", "experiment replay", "experiment cancel", "experiment resume", "experiment compare",
          "completion bash", "completion zsh", "man"]

@@ -1,5 +1,7 @@
 """Who belongs to the federation: revocation in the middle of a run, several operators, the audit log."""
+import json
 import os
+import sqlite3
 import time
 import unittest
 
@@ -116,6 +118,35 @@ class Identity(unittest.TestCase):
         shown = self.federation.command("audit", "show", "--last", 1)
         self.assertIn("node.enrolled", shown.stdout)
         self.assertIn("node=bob", shown.stdout)
+
+    def test_a_log_that_was_cut_verifies_by_itself_and_is_told_by_the_heads_that_a_node_has_seen(self):
+        self.federation.join_clients(1)
+        before = len(self.audit())
+        first = self.federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1")
+        self.assertEqual("succeeded", self.federation.finish(first)["state"])
+        against = ["audit", "verify", "--against", self.at("client-1")]
+        done = self.federation.command(*against)
+        self.assertEqual(0, done.returncode, done.stderr)
+        with open(os.path.join(self.at("client-1"), "audit_heads"), encoding="utf-8") as file:
+            known = json.load(file)
+        self.assertEqual("causeway", known["federation"])
+        hashes = [line["hash"] for line in events(self.federation.command("audit", "show", "--json").stdout)]
+        self.assertLessEqual(set(known["heads"]), set(hashes))
+
+        self.federation.children["coordinator"].stop()
+        database = sqlite3.connect(os.path.join(self.federation.state, "coordinator.db"))
+        database.executescript(f"DROP TRIGGER audit_is_not_cut; DELETE FROM audit WHERE sequence > {before}")
+        database.close()
+        self.federation.start_coordinator()
+        self.assertEqual(0, self.federation.command("audit", "verify").returncode)  # a good chain in itself
+        self.expect(self.federation.command(*against), 1, "does not hold the line with hash", known["heads"][0])
+
+        # Neither is it forgotten when the log has grown again and the node has heard of that.
+        self.federation.children["client-1"].event(lambda e: "joined" in e.get("text", ""))
+        second = self.federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1")
+        self.assertEqual("succeeded", self.federation.finish(second)["state"])
+        self.expect(self.federation.command(*against), 1, "does not hold the line with hash", known["heads"][0])
+        self.expect(self.federation.command("audit", "verify", "--against", self.at("parts")), 2, "no heads")
 
     def test_a_token_is_read_from_stdin_works_once_and_not_after_its_time(self):
         token = self.federation.token("alice", "--role", "operator")

@@ -51,6 +51,11 @@ COMMANDS = [
     ("node log --lines 0 --state {d}/none", 2, ["--lines", "1 to 200"]),
     ("audit show --last x --state {d}/none", 2, ["--last", "number", '"x"']),
     ("audit verify --head zz --state {d}/none", 2, ["--head", "64 hexadecimal"]),
+    ("audit verify --against {d}/none --state {d}/none", 2, ["--against", "taken part in a round"]),
+    # backup
+    ("backup --state {d}/none", 2, ["out is required"]),
+    ("backup {d}/copy", 2, ["--state is required"]),
+    ("backup {d}/copy --state {d}/none", 2, ["no coordinator's state folder", "--state"]),
     # experiment: files
     ("experiment init {d}/my.toml", 2, ["already exists", "name another"]),
     ("experiment init {d}/no/my.toml", 2, ["there is no folder"]),

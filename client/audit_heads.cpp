@@ -1,0 +1,98 @@
+// The whole file is written at each new head: a few kilobytes, a few times a day. Thread: as in audit_heads.h.
+//
+// A file that is no list of heads is evidence, or was damaged: it is never written over.
+#include "client/audit_heads.h"
+
+#include <iterator>
+
+#include "common/file.h"
+#include "common/json.h"
+
+namespace causeway::node {
+namespace {
+
+constexpr std::uint64_t longest_file = 1 << 20;
+constexpr std::ptrdiff_t newest = most_audit_heads / 2;
+
+tl::unexpected<Error> damaged(const std::filesystem::path& file) {
+    return fail(ErrorKind::corrupt, "state_damaged",
+                file.string() + ": no list of the audit log's heads; move it away, and keep it if it may be evidence");
+}
+
+}  // namespace
+
+Result<AuditHeads> AuditHeads::open(const std::filesystem::path& state) {
+    AuditHeads known(state / "audit_heads");
+    const auto bytes = read_file(known.file_, longest_file);
+    if (!bytes) {
+        return bytes.error().kind == ErrorKind::not_found ? Result<AuditHeads>(std::move(known)) : fail(bytes.error());
+    }
+    const auto json = Json::parse(as_text(*bytes));
+    if (!json || !(*json)["heads"].is_array()) {
+        return damaged(known.file_);
+    }
+    known.federation_ = (*json)["federation"].text();
+    for (const auto& item : (*json)["heads"].items()) {
+        const auto head = digest_from_hex(item.text());
+        if (!head) {
+            return damaged(known.file_);
+        }
+        known.heads_.push_back(*head);
+    }
+    const auto seen = (*json)["seen"].integer();
+    const auto stride = (*json)["stride"].integer(1);
+    if (known.heads_.size() > most_audit_heads || seen < std::ssize(known.heads_) || stride < 1) {
+        return damaged(known.file_);
+    }
+    known.seen_ = static_cast<std::uint64_t>(seen);
+    known.stride_ = static_cast<std::uint64_t>(stride);
+    return known;
+}
+
+Status AuditHeads::note(const std::string& federation, const Digest& head) {
+    if (!heads_.empty() && heads_.back() == head) {
+        return {};
+    }
+    auto next = *this;
+    next.federation_ = federation;
+    next.add(head);
+    TRY(next.save());
+    *this = std::move(next);
+    return {};
+}
+
+/// The oldest of the newest half becomes old: it stays if its number is a multiple of the stride.
+void AuditHeads::add(const Digest& head) {
+    heads_.push_back(head);
+    ++seen_;
+    if (std::ssize(heads_) <= newest || seen_ <= static_cast<std::uint64_t>(newest)) {
+        return;
+    }
+    const auto oldest = heads_.end() - newest - 1;
+    if ((seen_ - static_cast<std::uint64_t>(newest) - 1) % stride_ != 0) {
+        heads_.erase(oldest);
+        return;
+    }
+    if (heads_.size() > most_audit_heads) {  // every other one of the old goes, the first stays
+        stride_ *= 2;
+        const auto old = heads_.size() - static_cast<std::size_t>(newest);
+        std::vector<Digest> kept;
+        for (std::size_t at = 0; at < heads_.size(); ++at) {
+            if (at >= old || at % 2 == 0) {
+                kept.push_back(heads_[at]);
+            }
+        }
+        heads_ = std::move(kept);
+    }
+}
+
+Status AuditHeads::save() const {
+    auto texts = Json::array();
+    for (const auto& each : heads_) {
+        texts.push(each.hex());
+    }
+    auto all = Json::object().set("federation", federation_).set("seen", seen_).set("stride", stride_);
+    return write_file_durably(file_, as_bytes(all.set("heads", std::move(texts)).dump() + "\n"));
+}
+
+}  // namespace causeway::node
