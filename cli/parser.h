@@ -1,0 +1,90 @@
+// What the groups of commands share: the parser, and how options of one kind look in every command.
+//
+// Includes CLI11, as arguments.cpp does, which alone uses it.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+
+#include "cli/output.h"
+#include "common/text.h"
+
+namespace causeway::cli {
+
+using Chosen = std::function<int(Output)>;
+
+struct Parser {
+    CLI::App app{"Causeway trains one model across places that share little bandwidth and no data.", "causeway"};
+    Output output;
+    bool log_json = false;
+    bool verbose = false;
+    Chosen chosen;
+};
+
+inline void add_json(Parser& parser, CLI::App* app) {
+    app->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
+}
+
+/// Adds a command with an example below its help; `run` gets the filled options.
+template <class Options>
+CLI::App* command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
+                  const std::string& example, std::shared_ptr<Options> options, int (*run)(const Options&, Output)) {
+    auto* added = parent.add_subcommand(name, about);
+    added->footer("Example:\n  " + example);
+    add_json(parser, added);
+    added->callback(
+        [&parser, options, run] { parser.chosen = [options, run](Output output) { return run(*options, output); }; });
+    return added;
+}
+
+inline CLI::App* group(CLI::App& parent, const std::string& name, const std::string& about) {
+    auto* added = parent.add_subcommand(name, about);
+    added->require_subcommand(1);
+    added->footer("Each of them has --help with an example, and --json.");
+    return added;
+}
+
+/// A whole number with its bounds in words, in place of CLI11's `UINT:INT in [1 - 64]`.
+template <class Number>
+void add_number(CLI::App* app, const std::string& name, Number& number, int least, int most, const std::string& about) {
+    app->add_option(name, number, about + ", " + std::to_string(least) + " to " + std::to_string(most))
+        ->capture_default_str()
+        ->check(CLI::Range(least, most).description(""))
+        ->type_name("N");
+}
+
+inline void add_choice(CLI::App* app, const std::string& name, std::string& choice,
+                       const std::vector<std::string>& valid, const std::string& about) {
+    app->add_option(name, choice, about + ": " + join(valid, ", "))
+        ->capture_default_str()
+        ->check(CLI::IsMember(valid).description(""))
+        ->type_name("WORD");
+}
+
+inline void add_state(CLI::App* app, std::string& state, bool required) {
+    auto* option = app->add_option("--state", state, "a coordinator's or operator's state folder");
+    option->envname("CAUSEWAY_STATE")->type_name("DIR");
+    if (required) {
+        option->required();
+    }
+}
+
+inline void add_data(CLI::App* app, std::vector<std::string>& data) {
+    app->add_option("--data", data, "a dataset of this machine: its name and path (repeatable)")
+        ->type_name("NAME=PATH");
+}
+
+inline void add_models(CLI::App* app, std::vector<std::string>& models) {
+    app->add_option("--model", models, "a model that experiments may name in init_from (repeatable)")
+        ->type_name("NAME=PATH");
+}
+
+inline void add_set(CLI::App* app, std::vector<std::string>& set) {
+    app->add_option("--set", set, "override a field of the experiment (repeatable)")->type_name("TABLE.KEY=VALUE");
+}
+
+}  // namespace causeway::cli
