@@ -3,6 +3,8 @@
 
 #include <system_error>
 
+#include <malloc.h>
+
 #include <fmt/format.h>
 
 #include "common/log.h"
@@ -211,6 +213,9 @@ void JobRunner::finish_round(const FinishRound& job) {
             return answer_failed(job.experiment, job.round, "finish_round", written.error());
         }
         publish(round.digest, round.file);
+        if (round.file.size() > small_model) {
+            malloc_trim(0);  // a round's sums and updates are gone; what they leave in the heap would only pile up
+        }
         SnapshotWritten event{.experiment = job.experiment,
                               .round = job.round,
                               .model = round.digest,

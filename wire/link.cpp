@@ -328,8 +328,10 @@ Traffic Link::traffic() const {
 }
 
 Status prepare_process_for_links(std::size_t connections) {
-    // Both together: chunks of 1 MiB stay in the heap (1.5 -> 2.0 GB/s); either alone does not help.
-    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    // Both together: chunks of 1 MiB stay in the heap (1.5 -> 2.0 GB/s); either alone does not help. Models and updates
+    // are mappings of their own and go back whole: in the heap each kind that comes for the first time between two
+    // others leaves a hole of its size for good.
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
     mallopt(M_TRIM_THRESHOLD, 64 << 20);
     // Each further arena keeps holes of its own: with 4 clients and a 10 MB model 306 MB after 100 rounds and still
     // growing, with two arenas 242 MB from the tenth round on.
