@@ -10,29 +10,18 @@
 #include <memory>
 
 #include "wire/identity.h"
+#include "wire/openssl_objects.h"
 
 namespace causeway {
 namespace {
 
-template <auto free_function>
-struct Free {
-    template <class T>
-    void operator()(T* pointer) const {
-        free_function(pointer);
-    }
-};
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using Extension = std::unique_ptr<X509_EXTENSION, Free<X509_EXTENSION_free>>;
 
 struct FreeStack {
     void operator()(STACK_OF(X509) * stack) const { sk_X509_free(stack); }
 };
 using Stack = std::unique_ptr<STACK_OF(X509), FreeStack>;
-
-const unsigned char* raw(ByteView bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
 
 tl::unexpected<Error> bad_certificate() {
     return fail(ErrorKind::corrupt, "bad_certificate", "the certificate is not readable X.509");
@@ -45,15 +34,6 @@ Result<Certificate> parse(ByteView der) {
         return bad_certificate();
     }
     return certificate;
-}
-
-Bytes to_der(X509* certificate) {
-    unsigned char* allocated = nullptr;
-    const int size = i2d_X509(certificate, &allocated);
-    ASSERT(size > 0);
-    Bytes der(reinterpret_cast<std::byte*>(allocated), reinterpret_cast<std::byte*>(allocated) + size);
-    OPENSSL_free(allocated);
-    return der;
 }
 
 // ---------------------------------------------------------------- issuing
@@ -115,7 +95,7 @@ Result<Bytes> sign_certificate(X509* certificate, const KeyPair& authority_key) 
     if (X509_sign(certificate, key.get(), EVP_sha256()) == 0) {
         return fail(ErrorKind::corrupt, "bad_private_key", "the authority's private key cannot sign");
     }
-    return to_der(certificate);
+    return to_der(certificate, i2d_X509);
 }
 
 // ---------------------------------------------------------------- reading
@@ -146,7 +126,7 @@ Result<CertificateFacts> read(X509* certificate) {
     TRY_ASSIGN(auto identity, identity_from_uri(alternative_uri(certificate)));
     return CertificateFacts{std::move(identity), unix_seconds(X509_get0_notBefore(certificate)),
                             unix_seconds(X509_get0_notAfter(certificate)),
-                            certificate_fingerprint(to_der(certificate))};
+                            certificate_fingerprint(to_der(certificate, i2d_X509))};
 }
 
 // ---------------------------------------------------------------- judging

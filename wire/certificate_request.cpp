@@ -3,46 +3,24 @@
 
 #include <openssl/err.h>
 #include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
 #include <memory>
 
 #include "common/json.h"
+#include "wire/openssl_objects.h"
 
 namespace causeway {
 namespace {
 
-template <auto free_function>
-struct Free {
-    template <class T>
-    void operator()(T* pointer) const {
-        free_function(pointer);
-    }
-};
 using Request = std::unique_ptr<X509_REQ, Free<X509_REQ_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 struct FreeExtensions {
     void operator()(STACK_OF(X509_EXTENSION) * stack) const { sk_X509_EXTENSION_pop_free(stack, X509_EXTENSION_free); }
 };
 using Extensions = std::unique_ptr<STACK_OF(X509_EXTENSION), FreeExtensions>;
 
 constexpr std::size_t largest_body = 8 * 1024;
-
-const unsigned char* raw(ByteView bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
-template <class Encode, class Thing>
-Bytes to_der(Thing* thing, Encode encode) {
-    unsigned char* allocated = nullptr;
-    const int size = encode(thing, &allocated);
-    ASSERT(size > 0);  // made or parsed by us
-    Bytes der(reinterpret_cast<std::byte*>(allocated), reinterpret_cast<std::byte*>(allocated) + size);
-    OPENSSL_free(allocated);
-    return der;
-}
 
 tl::unexpected<Error> bad_request(const std::string& why) {
     ERR_clear_error();
@@ -129,11 +107,7 @@ Result<CertificateRequest> read_certificate_request(ByteView der) {
 }
 
 Bytes certificate_request_to_pem(ByteView request) {
-    const std::unique_ptr<BIO, Free<BIO_free>> bio(BIO_new(BIO_s_mem()));
-    PEM_write_bio(bio.get(), "CERTIFICATE REQUEST", "", raw(request), static_cast<long>(request.size()));
-    const char* text = nullptr;
-    const long size = BIO_get_mem_data(bio.get(), &text);
-    return to_bytes(std::string_view(text, static_cast<std::size_t>(size)));
+    return to_pem("CERTIFICATE REQUEST", request);
 }
 
 // ---------------------------------------------------------------- renewal

@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/text.h"
 #include "wire/identity.h"
+#include "wire/openssl_objects.h"
 
 namespace causeway {
 namespace {
@@ -17,23 +18,9 @@ constexpr std::uint64_t max_pem_bytes = 64 * 1024;
 constexpr const char* key_label = "PRIVATE KEY";
 constexpr const char* certificate_label = "CERTIFICATE";
 
-struct FreeBio {
-    void operator()(BIO* bio) const { BIO_free(bio); }
-};
-using MemoryBio = std::unique_ptr<BIO, FreeBio>;
-
 struct FreeOpenssl {
     void operator()(void* pointer) const { OPENSSL_free(pointer); }
 };
-
-Bytes to_pem(const char* label, ByteView der) {
-    const MemoryBio bio(BIO_new(BIO_s_mem()));
-    PEM_write_bio(bio.get(), label, "", reinterpret_cast<const unsigned char*>(der.data()),
-                  static_cast<long>(der.size()));
-    const char* text = nullptr;
-    const long size = BIO_get_mem_data(bio.get(), &text);
-    return to_bytes(std::string_view(text, static_cast<std::size_t>(size)));
-}
 
 struct PemBlock {
     std::string label;
@@ -102,6 +89,14 @@ Result<Credentials> load_once(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+Bytes to_pem(const char* label, ByteView der) {
+    const MemoryBio bio(BIO_new(BIO_s_mem()));
+    PEM_write_bio(bio.get(), label, "", raw(der), static_cast<long>(der.size()));
+    const char* text = nullptr;
+    const long size = BIO_get_mem_data(bio.get(), &text);
+    return to_bytes(std::string_view(text, static_cast<std::size_t>(size)));
+}
 
 Bytes certificate_to_pem(ByteView certificate) {
     return to_pem(certificate_label, certificate);

@@ -6,37 +6,14 @@
 #include <memory>
 
 #include "wire/identity.h"
+#include "wire/openssl_objects.h"
 
 namespace causeway {
 namespace {
 
-template <auto free_function>
-struct Free {
-    template <class T>
-    void operator()(T* pointer) const {
-        free_function(pointer);
-    }
-};
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
 
-const unsigned char* raw(ByteView bytes) {
-    return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
 // Private bytes are wiped from OpenSSL's buffer; our copy lives in a KeyPair for the life of the process.
-
-/// The DER of a key, by OpenSSL's two-call convention (size, then bytes).
-template <class Encode>
-Bytes to_der(EVP_PKEY* key, Encode encode) {
-    unsigned char* allocated = nullptr;
-    const int size = encode(key, &allocated);
-    ASSERT(size > 0);  // the key is our own or has been parsed
-    Bytes der(reinterpret_cast<std::byte*>(allocated), reinterpret_cast<std::byte*>(allocated) + size);
-    OPENSSL_clear_free(allocated, static_cast<std::size_t>(size));
-    return der;
-}
-
 int encode_private(EVP_PKEY* key, unsigned char** out) {
     const std::unique_ptr<PKCS8_PRIV_KEY_INFO, Free<PKCS8_PRIV_KEY_INFO_free>> info(EVP_PKEY2PKCS8(key));
     return i2d_PKCS8_PRIV_KEY_INFO(info.get(), out);
