@@ -75,7 +75,7 @@ struct MachineBench {
 
 /// The first persist of its kind.
 template <class Kind>
-const Kind* persisted_in(const CoordinatorEffects& effects) {
+const Kind* persisted(const CoordinatorEffects& effects) {
     for (const auto& persist : effects.persist) {
         if (const auto* found = std::get_if<Kind>(&persist)) {
             return found;
@@ -86,7 +86,7 @@ const Kind* persisted_in(const CoordinatorEffects& effects) {
 
 /// The first message of its kind to the session.
 template <class Kind>
-const Kind* sent_in(const CoordinatorEffects& effects, SessionId session) {
+const Kind* sent(const CoordinatorEffects& effects, SessionId session) {
     for (const auto& send : effects.send) {
         if (const auto* found = std::get_if<Kind>(&send.message); found != nullptr && send.session == session) {
             return found;

@@ -1,8 +1,8 @@
 // The coordinator's machine from the outside: sessions, operators, the queue, and what a restart goes on with.
 #include <catch2/catch.hpp>
 
+#include "bench.h"
 #include "coordinator/limits.h"
-#include "coordinator/machine.h"
 
 namespace causeway {
 namespace {
@@ -16,64 +16,20 @@ std::string experiment(const std::string& sync, const std::string& dataset = "di
            sync + "\n";
 }
 
-struct Bench {
-    explicit Bench(CoordinatorOptions options = {}, Recovered recovered = {}) : machine(options, recovered) {
-        last = machine.start(0s);
-    }
-    Coordinator machine;
-    CoordinatorEffects last;
-    SessionId next = 1;
-
-    const CoordinatorEffects& step(Instant now, const CoordinatorEvent& event) {
-        last = machine.step(now, event);
-        return last;
-    }
+/// Sessions of any role, and of clients that hold updates.
+struct Bench : MachineBench {
+    using MachineBench::MachineBench;
     SessionId join(Instant now, const std::string& node, const std::string& role = "client",
                    std::vector<HeldUpdate> held = {}) {
         Hello hello;
         hello.held = std::move(held);
         if (role == "client") {
-            hello.datasets.push_back({"digits", {}, 100, {8, 8, 1}, 10});
+            return MachineBench::join(now, node, std::move(hello));
         }
         step(now, SessionOpened{next, node, role, hello});
         return next++;
     }
-    /// The reply to a request of a fresh operator session.
-    Reply ask(Instant now, const std::string& verb, const Json& body) {
-        const auto session = join(now, "admin", "operator");
-        step(now, MessageReceived{session, Request{7, verb, body.dump()}});
-        for (const auto& send : last.send) {
-            if (send.session == session && std::holds_alternative<Reply>(send.message)) {
-                return std::get<Reply>(send.message);
-            }
-        }
-        return {};
-    }
-    Reply submit(Instant now, const std::string& file) {
-        return ask(now, "experiment.submit", Json::object().set("file", file));
-    }
-    [[nodiscard]] std::string state(ExperimentId id) const { return machine.experiments().at(id).saved().state; }
 };
-
-template <class Kind>
-const Kind* persisted(const CoordinatorEffects& effects) {
-    for (const auto& persist : effects.persist) {
-        if (const auto* found = std::get_if<Kind>(&persist)) {
-            return found;
-        }
-    }
-    return nullptr;
-}
-
-template <class Kind>
-const Kind* sent(const CoordinatorEffects& effects, SessionId session) {
-    for (const auto& send : effects.send) {
-        if (const auto* message = std::get_if<Kind>(&send.message); message != nullptr && send.session == session) {
-            return message;
-        }
-    }
-    return nullptr;
-}
 
 const Digest model = sha256(std::string_view("model"));
 

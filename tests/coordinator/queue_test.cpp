@@ -123,7 +123,7 @@ TEST_CASE("an experiment is cancelled in every phase, for good, and its clients 
     INFO(phase);
     CHECK_FALSE(bench.ask(5s, "experiment.cancel", Json::object().set("experiment", id)).error);
     CHECK(bench.state(id) == "cancelled");
-    CHECK((sent_in<Ended>(bench.last, a) != nullptr) == (phase != "queued"));
+    CHECK((sent<Ended>(bench.last, a) != nullptr) == (phase != "queued"));
     CHECK(bench.ask(5s, "experiment.cancel", Json::object().set("experiment", id)).error->code == "already_over");
     // Whatever was under way answers into the void, and the next of the queue is not held up.
     bench.step(6s, ModelMade{id, update, 1});
@@ -187,10 +187,10 @@ TEST_CASE("a client that joins while an experiment runs takes part from the next
     bench.make_model(3s, 1);
     const auto b = bench.join(4s, "b");
     CHECK(bench.cohort(1) == Names{"a"});
-    CHECK(sent_in<Assign>(bench.last, b) == nullptr);
+    CHECK(sent<Assign>(bench.last, b) == nullptr);
     bench.finish_round(5s, 1);
     CHECK(bench.cohort(1) == Names{"a", "b"});
-    CHECK(sent_in<Assign>(bench.last, b) != nullptr);
+    CHECK(sent<Assign>(bench.last, b) != nullptr);
 }
 
 TEST_CASE("a member whose heartbeats come and whose training does not move is dropped", "[queue]") {
@@ -204,17 +204,17 @@ TEST_CASE("a member whose heartbeats come and whose training does not move is dr
     };
     says(3s, 0);
     bench.step(2000s, Tick{});  // it fetches a model over a slow link: nothing is known against it
-    CHECK(persisted_in<SaveDecision>(bench.last) == nullptr);
+    CHECK(persisted<SaveDecision>(bench.last) == nullptr);
     says(2000s, 1);
     bench.step(30000s, Tick{});  // a first step that took half an hour makes patient
-    CHECK(persisted_in<SaveDecision>(bench.last) == nullptr);
+    CHECK(persisted<SaveDecision>(bench.last) == nullptr);
     const auto limit = 2000s + limits::no_progress_pauses * 1997s;
     bench.step(limit - 1s, Tick{});
     says(limit - 1s, 1);  // saying the same again is no progress
-    CHECK(persisted_in<SaveDecision>(bench.last) == nullptr);
+    CHECK(persisted<SaveDecision>(bench.last) == nullptr);
     bench.step(limit, Tick{});
-    REQUIRE(sent_in<Dropped>(bench.last, a) != nullptr);
-    CHECK(sent_in<Dropped>(bench.last, a)->code == "no_progress");
+    REQUIRE(sent<Dropped>(bench.last, a) != nullptr);
+    CHECK(sent<Dropped>(bench.last, a)->code == "no_progress");
     bench.step(limit, MessageReceived{a, Decline{{1, 1, 1, 1}, "dropped", "no_progress"}});
     const auto update = sha256(std::string_view("b1"));
     const auto session = bench.sessions.at("b");
@@ -262,7 +262,7 @@ TEST_CASE("nodes of another build take no part, and an experiment of another bui
     Hello holds = same;
     holds.held = {{1, 1, update, 10, 5, {}, MachineBench::model(1, 0)}};
     const auto a = upgraded.join(1s, "a", holds);
-    CHECK(sent_in<Committed>(upgraded.last, a) == nullptr);  // the old build may still count it
+    CHECK(sent<Committed>(upgraded.last, a) == nullptr);  // the old build may still count it
     upgraded.submit(2s, bench_experiment(""));
     CHECK(upgraded.state(2) == "starting");  // it keeps nobody from running
     CHECK_FALSE(upgraded.ask(3s, "experiment.cancel", Json::object().set("experiment", 1)).error);

@@ -35,17 +35,17 @@ TEST_CASE("a resumed experiment goes on with its parent's model, round number an
     const auto reply = bench.ask(7s, "experiment.resume", about(1));
     REQUIRE_FALSE(reply.error);
     CHECK(Json::parse(reply.body)->operator[]("parent_round").integer() == 2);
-    const auto* saved = persisted_in<SaveExperiment>(bench.last);
+    const auto* saved = persisted<SaveExperiment>(bench.last);
     REQUIRE(saved != nullptr);
     CHECK(saved->parent == 1);
     CHECK(saved->parent_round == 2);
     REQUIRE(bench.last.jobs.size() == 1);
     CHECK(std::get<MakeModel>(bench.last.jobs[0]).from == MachineBench::model(1, 2));
     bench.step(8s, ModelMade{2, MachineBench::model(1, 2), 10});
-    const auto* commit = persisted_in<SaveCommit>(bench.last);
+    const auto* commit = persisted<SaveCommit>(bench.last);
     REQUIRE(commit != nullptr);
     CHECK(commit->round == 2);
-    const auto* assign = sent_in<Assign>(bench.last, bench.sessions.at("a"));
+    const auto* assign = sent<Assign>(bench.last, bench.sessions.at("a"));
     REQUIRE(assign != nullptr);
     CHECK(assign->lease.round == 3);
     CHECK(assign->continues == std::vector<std::uint64_t>{1});
@@ -63,7 +63,7 @@ TEST_CASE("a resumed experiment goes on with its parent's model, round number an
     auto more = about(2);
     REQUIRE_FALSE(bench.ask(21s, "experiment.resume", more.set("rounds", 6)).error);
     bench.step(22s, ModelMade{3, MachineBench::model(2, 5), 10});
-    assign = sent_in<Assign>(bench.last, bench.sessions.at("a"));
+    assign = sent<Assign>(bench.last, bench.sessions.at("a"));
     REQUIRE(assign != nullptr);
     CHECK(assign->lease.round == 6);
     CHECK(assign->continues == std::vector<std::uint64_t>{2, 1});
@@ -112,7 +112,7 @@ TEST_CASE("a restart goes on with a resumed experiment, before and after its fir
         CHECK(std::get<MakeModel>(bench.last.jobs[0]).from == MachineBench::model(1, 2));
         bench.step(2s, ModelMade{2, MachineBench::model(1, 2), 10});
     }
-    const auto* assign = sent_in<Assign>(bench.last, bench.sessions.at("a"));
+    const auto* assign = sent<Assign>(bench.last, bench.sessions.at("a"));
     REQUIRE(assign != nullptr);
     CHECK(assign->lease.round == 3);
     CHECK(assign->continues == std::vector<std::uint64_t>{1});

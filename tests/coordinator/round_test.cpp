@@ -1,6 +1,7 @@
 // One open round against its members' messages: which counts, which is refused, when it closes.
 #include <catch2/catch.hpp>
 
+#include "bench.h"
 #include "coordinator/round.h"
 
 namespace causeway {
@@ -32,16 +33,6 @@ Offer offer(const std::string& what, std::uint32_t attempt = 1, std::int64_t wei
 
 UpdateAbsorbed absorbed(const std::string& node, const std::string& what) {
     return {9, 3, 1, node, sha256(what), std::nullopt, std::nullopt};
-}
-
-template <class Kind>
-const Kind* sent(const CoordinatorEffects& effects, SessionId session) {
-    for (const auto& send : effects.send) {
-        if (const auto* message = std::get_if<Kind>(&send.message); message != nullptr && send.session == session) {
-            return message;
-        }
-    }
-    return nullptr;
 }
 
 template <class Kind>

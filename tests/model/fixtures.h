@@ -99,6 +99,16 @@ inline Program plain_program(const Chain& chain) {
                                                                                 make_step(all)})})}};
 }
 
+/// The plain program with its forward and backward cut at a layer.
+inline Program cut_program(const Chain& chain, std::uint32_t cut) {
+    const auto end = static_cast<std::uint32_t>(chain.layer_count());
+    Program program = plain_program(chain);
+    program.instructions[0].body[0].body = {{.code = OpCode::load}, make_forward({0, cut}),    make_forward({cut, end}),
+                                            {.code = OpCode::loss}, make_backward({cut, end}), make_backward({0, cut}),
+                                            make_step({cut, end}),  make_step({0, cut})};
+    return program;
+}
+
 inline TrainJob make_job(const Chain& chain, std::uint64_t seed, const std::string& optimizer) {
     return {.program = plain_program(chain),
             .chain = chain,

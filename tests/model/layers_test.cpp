@@ -69,15 +69,6 @@ Slope slope_of(Trainer& trainer, const Chain& chain, const ModelState& state, Me
     return {result.loss, hook.values};
 }
 
-Program program_with_cut(const Chain& chain, std::uint32_t cut) {
-    const auto end = static_cast<std::uint32_t>(chain.layer_count());
-    Program program = plain_program(chain);
-    program.instructions[0].body[0].body = {{.code = OpCode::load}, make_forward({0, cut}),    make_forward({cut, end}),
-                                            {.code = OpCode::loss}, make_backward({cut, end}), make_backward({0, cut}),
-                                            make_step({cut, end}),  make_step({0, cut})};
-    return program;
-}
-
 }  // namespace
 
 TEST_CASE("along random directions each layer's loss has the slope that its gradient says", "[property][layers]") {
@@ -150,7 +141,7 @@ TEST_CASE("every net cut anywhere gives the bits of the whole one, with dropout 
         const TrainResult whole = must(trainer.train(job, first));
         for (std::uint32_t cut = 1; cut < chain.layer_count(); ++cut) {
             CAPTURE(name_of(net), cut);
-            job.program = program_with_cut(chain, cut);
+            job.program = cut_program(chain, cut);
             MemoryIo again = io;
             const TrainResult parts = must(trainer.train(job, again));
             REQUIRE(same_bits(parts.end.trainable.values, whole.end.trainable.values));

@@ -44,16 +44,6 @@ TrainResult train(const std::string& backend, const TrainJob& job, MemoryIo io, 
     return must(trainer.train(job, io));
 }
 
-/// The plain program with its forward and backward cut at a layer.
-Program cut_program(const Chain& chain, std::uint32_t cut) {
-    const auto end = static_cast<std::uint32_t>(chain.layer_count());
-    Program program = plain_program(chain);
-    program.instructions[0].body[0].body = {{.code = OpCode::load}, make_forward({0, cut}),    make_forward({cut, end}),
-                                            {.code = OpCode::loss}, make_backward({cut, end}), make_backward({0, cut}),
-                                            make_step({cut, end}),  make_step({0, cut})};
-    return program;
-}
-
 }  // namespace
 
 TEST_CASE("one epoch of the full batch is one step of plain SGD, bit for bit", "[paper][trainer]") {
