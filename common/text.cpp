@@ -58,6 +58,11 @@ std::optional<std::string> nearest_name(std::string_view wrong, std::span<const 
     return best;
 }
 
+std::string name_hint(std::string_view wrong, std::span<const std::string> valid) {
+    const auto nearest = nearest_name(wrong, valid);
+    return nearest ? "did you mean \"" + *nearest + "\"?" : "there are " + join(valid, ", ");
+}
+
 std::string format_bytes(std::uint64_t bytes) {
     constexpr const char* names[] = {"B", "KB", "MB", "GB", "TB", "PB"};
     double value = static_cast<double>(bytes);

@@ -12,6 +12,8 @@ namespace causeway {
 
 /// The valid name closest to a misspelt one (edit distance at most a third of its length, at least 1), if any.
 std::optional<std::string> nearest_name(std::string_view wrong, std::span<const std::string> valid);
+/// `did you mean "x"?`, or `there are x, y, z` when nothing is near.
+std::string name_hint(std::string_view wrong, std::span<const std::string> valid);
 /// "512 B", "1.4 MB": powers of 1000, for people.
 std::string format_bytes(std::uint64_t bytes);
 /// 64 KiB, 1.5 MB, 200 -> bytes; nullopt when it is not a size.

@@ -69,9 +69,10 @@ Status read_option(std::string_view word, LossSpec& spec) {
     if (word.starts_with("weights=") && spec.weights.empty()) {
         return read_weights(word.substr(8), spec);
     }
-    return bad_loss(fmt::format("\"{}\" is not an option of cross-entropy: smoothing=SHARE, weights=W,W,... (one a "
-                                "class)",
-                                word.substr(0, 40)));
+    return bad_loss(
+        fmt::format("\"{}\" is not an option of cross-entropy: smoothing=SHARE, weights=W,W,... (one a "
+                    "class)",
+                    word.substr(0, 40)));
 }
 
 /// Whether the plain kernel will not do.
@@ -111,9 +112,7 @@ Result<LossSpec> parse_loss(std::string_view text) {
     const auto known = std::ranges::find(names, first, &Name::text);
     if (known == names.end()) {
         const auto all = loss_names();
-        const auto nearest = nearest_name(first, all);
-        return bad_loss(fmt::format("there is no loss \"{}\"; {}", first.substr(0, 40),
-                                    nearest ? "did you mean \"" + *nearest + "\"?" : "there are " + join(all, ", ")));
+        return bad_loss(fmt::format("there is no loss \"{}\"; {}", first.substr(0, 40), name_hint(first, all)));
     }
     LossSpec spec{.kind = known->kind, .smoothing = 0, .weights = {}};
     for (std::size_t i = 1; i < words.size(); ++i) {

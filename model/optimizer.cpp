@@ -39,12 +39,6 @@ tl::unexpected<Error> bad_optimizer(std::string message) {
     return fail(ErrorKind::invalid, "bad_optimizer", std::move(message));
 }
 
-/// `did you mean "x"?`, or the list of all.
-std::string hint(std::string_view wrong, const std::vector<std::string>& valid) {
-    const auto nearest = nearest_name(wrong, valid);
-    return nearest ? fmt::format("did you mean \"{}\"?", *nearest) : fmt::format("there are {}", join(valid, ", "));
-}
-
 Result<const OptimizerKind*> find_kind(std::string_view name) {
     std::vector<std::string> names;
     for (const OptimizerKind* kind : optimizer_kinds()) {
@@ -53,7 +47,7 @@ Result<const OptimizerKind*> find_kind(std::string_view name) {
         }
         names.emplace_back(kind->name);
     }
-    return bad_optimizer(fmt::format("there is no optimizer \"{}\"; {}", name.substr(0, 40), hint(name, names)));
+    return bad_optimizer(fmt::format("there is no optimizer \"{}\"; {}", name.substr(0, 40), name_hint(name, names)));
 }
 
 std::optional<std::size_t> find_field(const OptimizerKind& kind, std::string_view name) {
@@ -70,7 +64,7 @@ std::string unknown_field(const OptimizerKind& kind, std::string_view name) {
     for (const OptimizerField& field : kind.fields) {
         names.emplace_back(field.name);
     }
-    return fmt::format("{} has no \"{}\"; {}", kind.name, name.substr(0, 40), hint(name, names));
+    return fmt::format("{} has no \"{}\"; {}", kind.name, name.substr(0, 40), name_hint(name, names));
 }
 
 bool in_bounds(const OptimizerField& field, double value) {
@@ -82,8 +76,8 @@ bool in_bounds(const OptimizerField& field, double value) {
 struct RuleField {
     std::string_view name;
     double least, most;
-    double StepRule::* of_rule;
-    double Schedule::* of_schedule;
+    double StepRule::*of_rule;
+    double Schedule::*of_schedule;
 };
 constexpr std::array rule_fields = {RuleField{"clip_norm", 0, 1e12, &StepRule::clip_norm, nullptr},
                                     RuleField{"warmup", 0, 1e6, nullptr, &Schedule::warmup},

@@ -48,10 +48,8 @@ Result<ScheduleKind> parse_schedule_kind(std::string_view name) {
         return static_cast<ScheduleKind>(found - names.begin());
     }
     const auto all = schedule_names();
-    const auto nearest = nearest_name(name, all);
     return fail(ErrorKind::invalid, "bad_optimizer",
-                fmt::format("there is no schedule \"{}\"; {}", name.substr(0, 40),
-                            nearest ? "did you mean \"" + *nearest + "\"?" : "there are " + join(all, ", ")));
+                fmt::format("there is no schedule \"{}\"; {}", name.substr(0, 40), name_hint(name, all)));
 }
 
 }  // namespace causeway

@@ -42,10 +42,10 @@ struct SplitCosts {
 /// Seconds of one turn of a client, with `sharing` groups on the same host.
 double turn_seconds(const ClientProfile& client, const SplitCosts& costs, std::size_t sharing);
 
-/// How groups use the host: one thing at a time, so each step may wait for the others' steps.
+/// What a round comes to; the slowest group is the critical one.
 struct RoundCost {
     double seconds = 0;
-    std::vector<double> group_seconds;
+    std::vector<double> group_seconds;  // of a federated round: each client's
     std::size_t critical_group = 0;
     std::uint64_t bytes_up = 0;  // of all clients
     std::uint64_t bytes_down = 0;

@@ -32,10 +32,8 @@ Result<const Flow*> find_flow(std::string_view name) {
         }
         names.emplace_back(flow->name);
     }
-    const auto nearest = nearest_name(name, names);
     return fail(ErrorKind::not_found, "unknown_flow",
-                fmt::format("there is no flow \"{}\"; {}", name.substr(0, 40),
-                            nearest ? "did you mean \"" + *nearest + "\"?" : "there are " + join(names, ", ")));
+                fmt::format("there is no flow \"{}\"; {}", name.substr(0, 40), name_hint(name, names)));
 }
 
 Result<Program> compile_flow(std::string_view name, const FlowInput& input) {

@@ -182,10 +182,8 @@ Result<const Grouping*> find_grouping(std::string_view name) {
         }
         names.emplace_back(grouping.name);
     }
-    const auto nearest = nearest_name(name, names);
     return fail(ErrorKind::not_found, "unknown_grouping",
-                fmt::format("there is no grouping \"{}\"; {}", name.substr(0, 40),
-                            nearest ? "did you mean \"" + *nearest + "\"?" : "there are " + join(names, ", ")));
+                fmt::format("there is no grouping \"{}\"; {}", name.substr(0, 40), name_hint(name, names)));
 }
 
 Result<Groups> make_groups(std::string_view name, const GroupingInput& input) {
