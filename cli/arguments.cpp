@@ -1,4 +1,4 @@
-// The command line: names, options, help with an example each. The only file that includes CLI11 (it compiles slowly).
+// The command line: names, options, help with an example each. CLI11 (it compiles slowly) is here and in command_tree.cpp.
 //
 // A function per group adds its commands; the chosen one leaves a closure in `chosen`, which main runs. A line of help
 // fits 100 columns, and every example runs as printed after those before it (tests/e2e/help_test.py holds both).
@@ -83,28 +83,28 @@ void add_federation(Parser& parser) {
     app->add_option("--expires", token->expires, "how long it can be used")
         ->capture_default_str()
         ->type_name("DURATION");
-    add_state(app, token->state, true);
+    add_state(app, token->state);
     auto unused = std::make_shared<TokenListOptions>();
     app = command(parser, *tokens, "list", "the tokens that nobody has used",
                   "causeway token list --state ~/federation", unused, run_token_list);
-    add_state(app, unused->state, true);
+    add_state(app, unused->state);
     auto withdrawn = std::make_shared<TokenRevokeOptions>();
     app = command(parser, *tokens, "revoke", "withdraw an unused token, so that its name is free",
                   "causeway token revoke hospital-a --state ~/federation", withdrawn, run_token_revoke);
     app->add_option("name", withdrawn->name, "the name it was made for")->required();
-    add_state(app, withdrawn->state, true);
+    add_state(app, withdrawn->state);
 
     auto* nodes = group(parser.app, "node", "the nodes of the federation");
     auto list = std::make_shared<NodeListOptions>();
     app = command(parser, *nodes, "list", "every enrolled node and operator, and its state",
                   "causeway node list --state ~/federation", list, run_node_list);
-    add_state(app, list->state, true);
+    add_state(app, list->state);
 
     auto revoke = std::make_shared<RevokeOptions>();
     app = command(parser, *nodes, "revoke", "end an identity: close its connections, refuse it",
                   "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
     app->add_option("name", revoke->name, "the node's or operator's name")->required();
-    add_state(app, revoke->state, true);
+    add_state(app, revoke->state);
 
     auto log = std::make_shared<NodeLogOptions>();
     app = command(parser, *nodes, "log", "what a node did: its own log, if its policy allows it",
@@ -112,10 +112,7 @@ void add_federation(Parser& parser) {
     app->add_option("name", log->name, "the node (default: the one whose state folder --state is)");
     add_number(app, "--lines", log->lines, 1, 200, "so many of the newest lines");
     app->add_flag("--follow", log->follow, "go on with new lines, until interrupted");
-    app->add_option("--state", log->state, "an operator's state folder; without a name, the node's own")
-        ->required()
-        ->envname("CAUSEWAY_STATE")
-        ->type_name("DIR");
+    add_state(app, log->state, "an operator's state folder; without a name, the node's own");
 }
 
 void add_authority(Parser& parser) {
@@ -124,13 +121,13 @@ void add_authority(Parser& parser) {
     auto* app = command(parser, parent, "requests", "the certificate requests that wait to be signed",
                         "causeway ca requests --out requests --state ~/federation", requests, run_ca_requests);
     app->add_option("--out", requests->out, "write them here, as NAME.csr (default: list them)")->type_name("DIR");
-    add_state(app, requests->state, true);
+    add_state(app, requests->state);
     auto imported = std::make_shared<CaOptions>();
     app = command(parser, parent, "import", "take in the authority's certificate and those that it has signed",
                   "causeway ca import authority.crt coordinator.crt operator.crt --state ~/federation", imported,
                   run_ca_import);
     app->add_option("files", imported->files, "PEM files")->required()->type_name("FILE");
-    add_state(app, imported->state, true);
+    add_state(app, imported->state);
 }
 
 void add_audit(Parser& parser) {
@@ -139,7 +136,7 @@ void add_audit(Parser& parser) {
     auto* app = command(parser, parent, "show", "print its lines, oldest first",
                         "causeway audit show --last 20 --state ~/federation", show, run_audit_show);
     app->add_option("--last", show->last, "only so many of the newest lines (default: all)")->type_name("N");
-    add_state(app, show->state, true);
+    add_state(app, show->state);
 
     auto verify = std::make_shared<AuditOptions>();
     app = command(parser, parent, "verify", "check that every line follows from the one before",
@@ -147,7 +144,7 @@ void add_audit(Parser& parser) {
     app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")->type_name("SHA256");
     app->add_option("--against", verify->against, "a node's state folder: the log must hold each head that it saw")
         ->type_name("DIR");
-    add_state(app, verify->state, true);
+    add_state(app, verify->state);
 }
 
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
@@ -159,14 +156,14 @@ void add_file_command(Parser& parser, CLI::App& parent, const std::string& name,
     app->add_option("file", options->file, "an experiment file or an example's name")->required();
     add_set(app, options->set);
     if (name == "submit") {
-        add_state(app, options->state, true);
+        add_state(app, options->state);
         app->add_flag("--watch", options->watch, "follow it to its end");
         add_number(app, "--priority", options->priority, 0, 1000, "its place in the queue: the highest starts first");
     }
 }
 
 void add_chosen_experiment(CLI::App* app, std::string& state, std::string& experiment) {
-    add_state(app, state, true);
+    add_state(app, state);
     app->add_option("experiment", experiment, "its number or name (default: the latest)")->type_name("ID|NAME");
 }
 
@@ -175,7 +172,7 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
                           int (*run)(const ExperimentOptions&, Output)) {
     auto* app =
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
-    name == "list" ? add_state(app, options->state, true)
+    name == "list" ? add_state(app, options->state)
                    : add_chosen_experiment(app, options->state, options->experiment);
     return app;
 }
@@ -236,7 +233,7 @@ void add_history_commands(Parser& parser, CLI::App& parent) {
     auto compared = std::make_shared<CompareOptions>();
     app = command(parser, parent, "compare", "two side by side: settings that differ, rounds, figures, bytes, time",
                   "causeway experiment compare 1 2 --state ~/federation", compared, run_experiment_compare);
-    add_state(app, compared->state, true);
+    add_state(app, compared->state);
     app->add_option("first", compared->first, "its number or name")->required()->type_name("ID|NAME");
     app->add_option("second", compared->second, "the other's")->required()->type_name("ID|NAME");
 }
@@ -275,10 +272,8 @@ void add_experiments(Parser& parser) {
                           run_experiment_export);
     app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors or NAME.npz)")
         ->type_name("FILE");
-    app->add_option("--format", exported->format, "safetensors, or npz for numpy (tensors by name, no architecture)")
-        ->capture_default_str()
-        ->check(CLI::IsMember({"safetensors", "npz"}).description(""))
-        ->type_name("WORD");
+    add_choice(app, "--format", exported->format, {"safetensors", "npz"},
+               "with its architecture, or for numpy (tensors by name only)");
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
         ->type_name("N")
         ->each([exported](const std::string&) { exported->chosen_round = true; });
@@ -367,10 +362,7 @@ void add_service(Parser& parser) {
     app = command(parser, parser.app, "backup", "a whole copy of a coordinator's state folder, also while it runs",
                   "causeway backup ~/backup-monday --state ~/federation", backup, run_backup);
     app->add_option("out", backup->out, "the copy: a new folder")->required()->type_name("DIR");
-    app->add_option("--state", backup->state, "the coordinator's state folder")
-        ->envname("CAUSEWAY_STATE")
-        ->type_name("DIR")
-        ->required();
+    add_state(app, backup->state, "the coordinator's state folder");
 
     auto& completion = *group(parser.app, "completion", "completion for a shell, printed");
     for (const auto& [shell_name, make] : {std::pair{"bash", &bash_completion}, std::pair{"zsh", &zsh_completion}}) {

@@ -1,6 +1,6 @@
 // Completion scripts for bash and zsh, made from the tree of commands, so that they never lag behind it.
 //
-// arguments.cpp, which alone knows CLI11, gives the tree; the scripts hold it as one table of words per command and ask
+// command_tree.h gives the tree; the scripts hold it as one table of words per command and ask
 // nothing of the program while a person types. Pure.
 #pragma once
 

@@ -1,7 +1,9 @@
 // The network: can the coordinator's port be had, does the coordinator answer. See doctor_checks.h.
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <optional>
+#include <span>
 
 #include <netdb.h>
 #include <sys/socket.h>
@@ -22,7 +24,6 @@ using namespace std::chrono_literals;
 constexpr Duration answer_limit = 5s;        // of one address
 constexpr Duration rejection_limit = 500ms;  // TLS 1.3: the other side may refuse our certificate after we are done
 constexpr std::size_t most_addresses = 16;
-constexpr std::size_t longest_addresses = 16 * 1024;
 
 /// Binds and lets go. An empty text: it worked.
 std::string try_to_bind(const addrinfo& where) {
@@ -62,18 +63,6 @@ std::optional<Error> try_to_connect(const Credentials& credentials, const Addres
     return closed != nullptr ? std::optional(closed->why) : std::nullopt;
 }
 
-Result<std::vector<Address>> read_addresses(const std::filesystem::path& file) {
-    TRY_ASSIGN(const auto text, read_file(file, longest_addresses));
-    std::vector<Address> addresses;
-    for (const auto& line : split_text(trim(as_text(text)), '\n')) {
-        TRY_ASSIGN(auto address, parse_address(trim(line)));
-        if (addresses.size() < most_addresses) {
-            addresses.push_back(std::move(address));
-        }
-    }
-    return addresses;
-}
-
 }  // namespace
 
 Finding check_port(const Address& listen) {
@@ -99,7 +88,7 @@ Finding check_port(const Address& listen) {
 }
 
 Findings check_coordinators(const std::filesystem::path& credentials, const std::filesystem::path& addresses) {
-    const auto known = read_addresses(addresses);
+    const auto known = read_addresses(addresses.string());
     const auto own = load_credentials(credentials);
     if (!known || !own) {
         return {{"coordinator", Verdict::fail, known ? own.error().message : known.error().message,
@@ -107,7 +96,7 @@ Findings check_coordinators(const std::filesystem::path& credentials, const std:
     }
     Findings findings;
     std::vector<Finding> silent;
-    for (const auto& address : *known) {
+    for (const auto& address : std::span(*known).first(std::min(known->size(), most_addresses))) {
         if (const auto fault = try_to_connect(*own, address)) {
             silent.push_back({"coordinator", Verdict::warn, fmt::format("{}: {}", address.text(), fault->message),
                               "this address does not serve us", "is the coordinator running, is a firewall between"});

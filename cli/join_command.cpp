@@ -76,7 +76,7 @@ Status serve(const JoinOptions& given, Output output) {
     TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
     TRY_ASSIGN(const auto token, read_token(given.token));
-    TRY_ASSIGN(const auto wait, parse_duration(given.wait));
+    TRY_ASSIGN(const auto wait, parse_duration_option("--wait", given.wait));
     const auto say = [output](std::string_view line) {
         if (!takes_a_line(STDOUT_FILENO)) {
             return;  // said from the node's loop, which must not wait for a reader

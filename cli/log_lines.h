@@ -1,4 +1,4 @@
-// Lines of logs (audit, node) as people read them: a time in UTC, and an event's fields as key=value. Pure.
+// Lines of logs (audit, node) as people read them: an event's fields as key=value. Pure.
 #pragma once
 
 #include <initializer_list>

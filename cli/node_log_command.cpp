@@ -24,18 +24,13 @@ constexpr Duration look_again = std::chrono::seconds(1);
 using ReadLines = std::function<Result<std::vector<Json>>(std::int64_t after, std::uint32_t most)>;
 
 void print_line(const Json& line, Output output) {
-    auto object = Json::object();
-    for (const auto& [key, value] : line.fields()) {
-        object.set(key, value);
-    }
-    output.object("log", object);
+    output.object("log", line);
     output.line(fitted(fmt::format("{}  {:12}  {}", utc_text(line["at"].integer()), line["what"].text(),
                                    details_text(line, {"n", "at", "what", "attempt", "regime"}))));
 }
 
 /// errors  those of `read`; without --follow it returns after one look
-Result<std::size_t> print_lines(const NodeLogOptions& options, const ReadLines& read, Output output) {
-    std::size_t printed = 0;
+Status print_lines(const NodeLogOptions& options, const ReadLines& read, Output output) {
     std::int64_t after = 0;
     BoundedQueue<int> nothing(1);
     while (true) {
@@ -43,10 +38,9 @@ Result<std::size_t> print_lines(const NodeLogOptions& options, const ReadLines& 
         for (const auto& line : lines) {
             print_line(line, output);
             after = line["n"].integer();
-            ++printed;
         }
         if (!options.follow) {
-            return printed;
+            return {};
         }
         if (lines.empty()) {
             (void)nothing.pop_for(look_again);
@@ -92,7 +86,7 @@ Status local(const NodeLogOptions& options, Output output) {
     const auto read = [&](std::int64_t after, std::uint32_t most) {
         return node::read_node_log(state, static_cast<std::uint64_t>(after), most);
     };
-    return print_lines(options, read, output).map([](auto) {});
+    return print_lines(options, read, output);
 }
 
 }  // namespace

@@ -21,23 +21,17 @@ constexpr Duration answer_bound = std::chrono::seconds(60);    // the longest a 
 constexpr Duration idle_beat = std::chrono::milliseconds(500);
 constexpr std::size_t queue_limit = 1024;
 constexpr std::size_t most_set_aside = 1024;  // replies to one request that came while another was waited for
-constexpr std::size_t largest_addresses = 16 * 1024;
 
-Result<std::vector<Address>> read_addresses(const fs::path& state) {
-    const auto text = read_file(state / "operator" / "address", largest_addresses);
-    if (!text && text.error().kind == ErrorKind::not_found) {
+/// Of a folder without an identity it says what to do first.
+Result<std::vector<Address>> addresses_of(const fs::path& state) {
+    auto addresses = read_addresses((state / "operator" / "address").string());
+    if (!addresses && addresses.error().kind == ErrorKind::not_found) {
         return fail(
             ErrorKind::not_found, "no_operator_identity",
             fmt::format(
                 "{0}: no operator identity here; start `causeway coordinator --state {0}` first, name its state "
                 "folder with --state, or become an operator with `causeway join TOKEN --state {0}`",
                 state.string()));
-    }
-    TRY(text);
-    std::vector<Address> addresses;
-    for (const auto& line : split_text(trim(as_text(*text)), '\n')) {
-        TRY_ASSIGN(auto address, parse_address(trim(line)));
-        addresses.push_back(std::move(address));
     }
     return addresses;
 }
@@ -63,16 +57,12 @@ OperatorSession::OperatorSession(std::unique_ptr<Link> link, std::shared_ptr<Lin
     : link_(std::move(link)), control_(std::move(control)), bulk_(std::move(bulk)) {}
 
 Result<std::unique_ptr<OperatorSession>> OperatorSession::connect(const fs::path& state) {
-    TRY_ASSIGN(const auto addresses, read_addresses(state));
+    TRY_ASSIGN(const auto addresses, addresses_of(state));
     TRY_ASSIGN(const auto credentials, load_credentials(state / "operator"));
-    Result<std::unique_ptr<OperatorSession>> session =
-        fail(ErrorKind::corrupt, "bad_address", (state / "operator/address").string() + " names no address");
-    for (const auto& address : addresses) {
-        session = connect_to(address, credentials, state);
-        // A coordinator that answers, if only to refuse, is the one: its other addresses say the same.
-        if (session || session.error().kind == ErrorKind::refused) {
-            break;
-        }
+    auto session = connect_to(addresses.front(), credentials, state);
+    // A coordinator that answers, if only to refuse, is the one: its other addresses say the same.
+    for (std::size_t i = 1; i < addresses.size() && !session && session.error().kind != ErrorKind::refused; ++i) {
+        session = connect_to(addresses[i], credentials, state);
     }
     return session;
 }

@@ -1,6 +1,6 @@
 // What the groups of commands share: the parser, and how options of one kind look in every command.
 //
-// Includes CLI11, as arguments.cpp does, which alone uses it.
+// Includes CLI11: for arguments.cpp only.
 #pragma once
 
 #include <functional>
@@ -65,12 +65,9 @@ inline void add_choice(CLI::App* app, const std::string& name, std::string& choi
         ->type_name("WORD");
 }
 
-inline void add_state(CLI::App* app, std::string& state, bool required) {
-    auto* option = app->add_option("--state", state, "a coordinator's or operator's state folder");
-    option->envname("CAUSEWAY_STATE")->type_name("DIR");
-    if (required) {
-        option->required();
-    }
+inline void add_state(CLI::App* app, std::string& state,
+                      const std::string& about = "a coordinator's or operator's state folder") {
+    app->add_option("--state", state, about)->envname("CAUSEWAY_STATE")->type_name("DIR")->required();
 }
 
 inline void add_data(CLI::App* app, std::vector<std::string>& data) {

@@ -23,14 +23,12 @@ public:
     /// The loop has made a turn at `now`.
     void alive(Instant now);
 
-    /// None: not started by systemd, or without a watchdog.
-    [[nodiscard]] std::optional<Duration> watchdog() const { return watchdog_; }
 
 private:
     void send(const std::string& text) const;
 
     std::string socket_;  // empty: nobody listens
-    std::optional<Duration> watchdog_;
+    std::optional<Duration> watchdog_;  // none: not started by systemd, or without a watchdog
     Instant next_{};
 };
 

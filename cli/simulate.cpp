@@ -13,7 +13,6 @@
 #include "common/random.h"
 #include "common/text.h"
 #include "configs/canonical.h"
-#include "configs/dataset_file.h"
 #include "configs/workload.h"
 #include "simulation/faults.h"
 #include "simulation/lies.h"

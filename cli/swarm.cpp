@@ -61,7 +61,6 @@ struct Swarm::Session {
     std::optional<ChannelContext> context;
     Connection control;
     Connection bulk;
-    bool wants_bulk = false;
     bool welcomed = false;
     bool attached = false;
     std::uint64_t number_there = 0;
@@ -116,7 +115,6 @@ void Swarm::connect(const Address& to) {
 
 void Swarm::attach() {
     for (const auto& session : sessions_) {
-        session->wants_bulk = true;
         if (const auto opened = open(session->bulk); !opened) {
             complaint_ = opened.error().message;
         }
@@ -217,6 +215,7 @@ void Swarm::lose(Connection& connection, const std::string& why) {
     ::close(std::exchange(connection.descriptor, -1));
     auto& session = *connection.session;
     if (connection.kind == ConnectionKind::bulk) {
+        complaint_ = why;
         attached_ -= std::exchange(session.attached, false) ? 1 : 0;
         return;
     }

@@ -18,7 +18,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t largest_addresses = 16 * 1024;
 constexpr Duration ask_again = std::chrono::seconds(3);  // a person signs: minutes, or days
 
 Result<KeyPair> own_key(const fs::path& state) {
@@ -89,21 +88,6 @@ Status enrol(const fs::path& state, const JoinToken& token, const std::function<
     return {};
 }
 
-Result<std::vector<Address>> read_addresses(const fs::path& file) {
-    TRY_ASSIGN(const auto text, read_file(file, largest_addresses));
-    std::vector<Address> addresses;
-    for (const auto& line : split_text(trim(as_text(text)), '\n')) {
-        auto address = parse_address(trim(line));
-        if (!address || address->host == "*") {
-            return fail(
-                ErrorKind::corrupt, "bad_address",
-                file.string() + " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
-        }
-        addresses.push_back(*std::move(address));
-    }
-    return addresses;
-}
-
 }  // namespace
 
 Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& token,
@@ -126,7 +110,7 @@ Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& toke
         }
     }
     TRY_ASSIGN(const auto credentials, load_credentials(places(state, role).credentials));
-    TRY_ASSIGN(auto addresses, read_addresses(places(state, role).addresses));
+    TRY_ASSIGN(auto addresses, read_addresses(places(state, role).addresses.string()));
     return Enrolment{std::move(lock), credentials.identity.node, credentials.identity.federation, std::move(addresses),
                      role};
 }

@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <charconv>
 
+#include "common/file.h"
+#include "common/text.h"
+
 namespace causeway {
 namespace {
 
 constexpr std::size_t max_host_length = 253;  // of a DNS name
+constexpr std::size_t max_address_file = 16 * 1024;
 
 bool is_host_character(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == '-' ||
@@ -55,6 +59,20 @@ Result<Address> parse_address(std::string_view text) {
     const bool valid = address.host == "*" ||
                        (address.host.size() <= max_host_length && std::ranges::all_of(address.host, is_host_character));
     return valid ? Result<Address>(std::move(address)) : bad_address(text);
+}
+
+Result<std::vector<Address>> read_addresses(const std::string& file) {
+    TRY_ASSIGN(const auto text, read_file(file, max_address_file));
+    std::vector<Address> addresses;
+    for (const auto& line : split_text(trim(as_text(text)), '\n')) {
+        auto address = parse_address(trim(line));
+        if (!address || address->host == "*") {
+            return fail(ErrorKind::corrupt, "bad_address",
+                        file + " must hold one HOST:PORT of the coordinator per line: write it anew, or join again");
+        }
+        addresses.push_back(*std::move(address));
+    }
+    return addresses;
 }
 
 }  // namespace causeway

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/result.h"
 
@@ -20,5 +21,9 @@ struct Address {
 };
 /// errors  invalid `bad_address`
 Result<Address> parse_address(std::string_view text);
+/// Where a node or operator finds its coordinator: the file's HOST:PORT lines, at least one.
+///
+/// errors  those of the file; corrupt `bad_address`: a line that is none, or that is no place to connect to
+Result<std::vector<Address>> read_addresses(const std::string& file);
 
 }  // namespace causeway

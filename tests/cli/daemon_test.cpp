@@ -139,7 +139,7 @@ TEST_CASE("absurd words under a valid certificate change nothing and disturb nob
         liar.send(Progress{assign.lease, 1, 1, 1e308});
     }
     const auto status = operator_peer.ask("experiment.status", Json::object().set("experiment", submitted["id"]));
-    CHECK(Json::parse(status.dump()).has_value());
+    CHECK(status["state"].text() == "running");
 
     const auto done = operator_peer.ask("experiment.wait", Json::object().set("experiment", submitted["id"]));
     CHECK(done["state"].text() == "succeeded");

@@ -116,7 +116,6 @@ TEST_CASE("a restart goes on with a resumed experiment, before and after its fir
     REQUIRE(assign != nullptr);
     CHECK(assign->lease.round == 3);
     CHECK(assign->continues == std::vector<std::uint64_t>{1});
-    const auto where = about(2);
     CHECK(bench.ask(3s, "model.where", Json::object().set("experiment", 2).set("round", 1)).error->code ==
           "unknown_round");
 }

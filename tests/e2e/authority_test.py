@@ -4,7 +4,7 @@ import re
 import subprocess
 import unittest
 
-from federation import DEADLINE_S, Child, Federation, events, run
+from federation import DEADLINE_S, Federation, events, run
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 

@@ -110,7 +110,7 @@ class Federation:
         child = Child(["coordinator", "--json", "--state", self.state, "--listen", f"127.0.0.1:{self.port}",
                        "--data", f"digits={self.parts}/holdout.csv.gz", *more], self.folder, "coordinator")
         self.children["coordinator"] = child
-        child.event(lambda e: e.get("event") == "listening")
+        child.listening = child.event(lambda e: e.get("event") == "listening")
         return child
 
     def token(self, name, *more):

@@ -77,8 +77,9 @@ class RawPeer:
             self.tls.write(bytes_inside[at:at + 16384])
         self.flush()
 
-    def closed(self):
-        """Whether the coordinator ends it; waits for that."""
+    def closed(self, within=20):
+        """Whether the coordinator ends it; waits so many seconds for that."""
+        self.socket.settimeout(within)
         try:
             while True:
                 self.frame()
@@ -202,7 +203,7 @@ class Hostile(unittest.TestCase):
                 peer = RawPeer(self.federation.port, os.path.join(folder, "node"))
                 peer.say(said)
                 peer.say(b"\0" * 8)
-                self.assertTrue(peer.closed())
+                self.assertTrue(peer.closed(within=5))  # silence would be ended after 10 s
                 peer.close()
         self.check_memory()
         self.finish_honest()

@@ -64,7 +64,7 @@ class Http(unittest.TestCase):
         self.assertIn("127.0.0.1:9400", done.stderr)
 
     def test_without_the_option_nothing_listens(self):
-        self.federation.start_coordinator()
+        self.assertEqual(0, self.federation.start_coordinator().listening["http_port"])
         with self.assertRaises(OSError):
             self.ask("/healthz")
 

@@ -102,6 +102,7 @@ COMMANDS = [
     ("simulate {d}/my.toml --data nowhere", 2, ["NAME=PATH"]),
     ("simulate {d}/my.toml --clients 0", 2, ["--clients"]),
     ("simulate {d}/my.toml --set data.dataset=nowhere", 2, ["--data nowhere=PATH"]),
+    ("join TOKEN --state {d}/n --wait soon", 2, ["--wait", "soon"]),
     ("bench summs", 2, ["sums"]),
     ("doctor --device cuda:9", 2, ["--device", "cpu"]),
     ("doctor --listen 127.0.0.1:x", 2, ["127.0.0.1:x"]),

@@ -34,6 +34,10 @@ class Policy(unittest.TestCase):
         self.federation.start_coordinator()
         self.federation.join_clients(2)
         experiment = self.federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1", "--set", "sync.quorum=1")
+        watch = self.federation.watch(experiment)
+        self.addCleanup(watch.stop)
+        self.federation.children["client-1"].event(lambda e: "declined" in e.get("text", ""))
+        self.assertEqual(1, watch.event(lambda e: e.get("event") == "round")["clients"])
         self.assertEqual("succeeded", self.federation.finish(experiment)["state"])
 
     def test_join_prints_the_policy_in_force(self):

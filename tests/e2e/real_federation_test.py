@@ -12,7 +12,6 @@ import unittest
 
 from by_hand_test import root
 from federation import CAUSEWAY, DEADLINE_S, DIGITS, Child, events, run, signal
-from help_test import ROOT
 
 TAG = f"cw{os.getpid() % 100000}"
 NODES = ["client-1", "client-2", "client-3", "client-6"]  # the last has IPv6 only
@@ -83,11 +82,8 @@ class RealFederation(unittest.TestCase):
         done = run("data", "split", f"digits={DIGITS}", "--parts", 4, "--holdout", "20%", "--out", self.path("parts"))
         self.assertEqual(0, done.returncode, done.stderr)
         os.makedirs(self.path("federation"), mode=0o700)
-        with open(os.path.join(ROOT, "docs", "service.md"), encoding="utf-8") as file:
-            self.renews = "certificate_lifetime" in file.read()
-        if self.renews:  # due after two thirds of it
-            with open(self.path("federation", "coordinator.toml"), "w", encoding="utf-8") as file:
-                file.write('certificate_lifetime = "15s"\n')
+        with open(self.path("federation", "coordinator.toml"), "w", encoding="utf-8") as file:
+            file.write('certificate_lifetime = "15s"\n')  # renewal is due after two thirds of it
         self.start("coordinator", "hub", "coordinator", "--json", "--state", self.path("federation"), "--data",
                    f"digits={self.path('parts', 'holdout.csv.gz')}").event(lambda e: e.get("event") == "listening")
         for number, name in enumerate(NODES, 1):
@@ -145,8 +141,7 @@ class RealFederation(unittest.TestCase):
         watch.event(lambda e: e.get("round") == 2)
         asleep, noted = self.children["client-1"], len(self.audit())
         asleep.signal(signal.SIGSTOP)  # a round waits for it, and certificates come due meanwhile
-        if self.renews:
-            self.wait_for_renewal(noted)
+        self.wait_for_renewal(noted)
         asleep.signal(signal.SIGCONT)
         disturbed = watch.event(lambda e: e.get("event") == "done")
         self.assertEqual(("succeeded", ROUNDS), (disturbed["state"], disturbed["rounds"]))

@@ -3,7 +3,7 @@ import gzip
 import os
 import unittest
 
-from federation import DIGITS, Federation, events, run
+from federation import DIGITS, Federation, events
 
 ROUNDS = 6
 
