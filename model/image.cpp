@@ -51,13 +51,13 @@ Status parse_window(const LayerKind& kind, std::span<const std::string> argument
         return bad_layer(fmt::format("{} needs the size of its window: write \"{}\"", kind.name, kind.form));
     }
     TRY(parse_size(kind, arguments[0], options));
-    bool stride_given = false;
+    const auto words = split_text(allowed, ' ');
     for (std::size_t i = 1; i < arguments.size(); ++i) {
         const std::string& word = arguments[i];
         const bool last = i + 1 == arguments.size();
-        if (allowed.find(word) == std::string_view::npos) {
-            return bad_layer(fmt::format("\"{}\" is not an option of {}: write \"{}\"", word.substr(0, 40), kind.name,
-                                         kind.form));
+        if (std::ranges::find(words, word) == words.end()) {
+            return bad_layer(
+                fmt::format("\"{}\" is not an option of {}: write \"{}\"", word.substr(0, 40), kind.name, kind.form));
         }
         if (word == "same" || word == "valid") {
             options.padding = word == "same" ? Padding::same : Padding::valid;
@@ -67,7 +67,6 @@ Status parse_window(const LayerKind& kind, std::span<const std::string> argument
             return bad_layer(fmt::format("\"{}\" needs a number: write \"{}\"", word, kind.form));
         } else if (word == "stride") {
             TRY_ASSIGN(options.stride, parse_extent(kind, arguments[++i], 1, max_extent));
-            stride_given = true;
         } else if (word == "pad") {
             TRY_ASSIGN(options.pad, parse_extent(kind, arguments[++i], 0, max_extent));
             options.padding = options.pad == 0 ? Padding::valid : Padding::given;
@@ -76,7 +75,7 @@ Status parse_window(const LayerKind& kind, std::span<const std::string> argument
         }
     }
     // A pool's stride is its window unless it says otherwise; 0 stands for that in its defaults.
-    options.stride = options.stride == 0 && !stride_given ? options.height : options.stride;
+    options.stride = options.stride == 0 ? options.height : options.stride;
     return {};
 }
 
@@ -105,9 +104,19 @@ Result<Window> window_on(std::string_view kind, const Boundary& input, const Win
     }
     const auto [above, below] = pads_of(options, options.height);
     const auto [left, right] = pads_of(options, options.width);
-    Window window{.batch = rows, .height = shape[0], .width = shape[1], .channels = shape[2], .outputs = outputs,
-                  .window_height = options.height, .window_width = options.width, .stride = options.stride,
-                  .above = above, .below = below, .left = left, .right = right, .groups = options.groups};
+    Window window{.batch = rows,
+                  .height = shape[0],
+                  .width = shape[1],
+                  .channels = shape[2],
+                  .outputs = outputs,
+                  .window_height = options.height,
+                  .window_width = options.width,
+                  .stride = options.stride,
+                  .above = above,
+                  .below = below,
+                  .left = left,
+                  .right = right,
+                  .groups = options.groups};
     const auto tall = shape[0] + above + below - options.height;
     const auto wide = shape[1] + left + right - options.width;
     if (tall < 0 || wide < 0) {
@@ -117,8 +126,8 @@ Result<Window> window_on(std::string_view kind, const Boundary& input, const Win
     window.out_height = tall / options.stride + 1;
     window.out_width = wide / options.stride + 1;
     if (shape[2] % options.groups != 0 || outputs % options.groups != 0) {
-        return bad_layer(fmt::format("{} groups divide neither {} channels in nor {} out", options.groups, shape[2],
-                                     outputs));
+        return bad_layer(
+            fmt::format("{} groups divide neither {} channels in nor {} out", options.groups, shape[2], outputs));
     }
     return window;
 }

@@ -207,9 +207,9 @@ TEST_CASE("batch norm learns running statistics in training, and evaluates by th
     REQUIRE(job.start.buffers.values == std::vector<float>{0, 0, 0, 1, 1, 1});
     Trainer trainer = open_trainer("cpu");
     const ModelState end = must(trainer.train(job, io)).end;
-    REQUIRE(end.buffers.values[0] == Approx(0.4));                    // 0.9 * 0 + 0.1 * 4
-    REQUIRE(end.buffers.values[1] == Approx(1.0));                    // 0.1 * 10
-    REQUIRE(end.buffers.values[3] == Approx(0.9 + 0.1 * 20.0 / 3));   // 20 / (4 - 1)
+    REQUIRE(end.buffers.values[0] == Approx(0.4));                   // 0.9 * 0 + 0.1 * 4
+    REQUIRE(end.buffers.values[1] == Approx(1.0));                   // 0.1 * 10
+    REQUIRE(end.buffers.values[3] == Approx(0.9 + 0.1 * 20.0 / 3));  // 20 / (4 - 1)
     REQUIRE(end.buffers.values[4] == Approx(0.9));
     const double before = must(trainer.evaluate(chain, job.start, io)).loss;
     REQUIRE(must(trainer.evaluate(chain, end, io)).loss != before);
@@ -238,11 +238,32 @@ TEST_CASE("a layer's text gives the layer back", "[unit][layers]") {
         REQUIRE(must(parse_layer(text))->text() == text);
     }
     REQUIRE(must(parse_layer("conv 16 3 same pad 0"))->text() == "conv 16 3x3 valid");
-    for (const char* text :
-         {"conv", "conv 16", "conv 0 3x3", "conv 16 3x", "conv 16 x3", "conv 16 0x3", "conv 16 3x3 stride",
-          "conv 16 3x3 stride 0", "conv 16 3x3 dilation 2", "maxpool", "maxpool 2 groups 2", "maxpool 99999",
-          "dropout", "dropout 1", "dropout -0.1", "dropout x", "groupnorm", "groupnorm 0", "layernorm 3",
-          "residual", "residual 8 stride", "residual 8 groupnorm 9", "residual 8 twice 2", "conv 16 3x3 3"}) {
+    for (const char* text : {"conv",
+                             "conv 16",
+                             "conv 0 3x3",
+                             "conv 16 3x",
+                             "conv 16 x3",
+                             "conv 16 0x3",
+                             "conv 16 3x3 stride",
+                             "conv 16 3x3 stride 0",
+                             "conv 16 3x3 strid 2",
+                             "conv 16 3x3 dilation 2",
+                             "maxpool",
+                             "maxpool 2 groups 2",
+                             "maxpool 3 s 2",
+                             "maxpool 99999",
+                             "dropout",
+                             "dropout 1",
+                             "dropout -0.1",
+                             "dropout x",
+                             "groupnorm",
+                             "groupnorm 0",
+                             "layernorm 3",
+                             "residual",
+                             "residual 8 stride",
+                             "residual 8 groupnorm 9",
+                             "residual 8 twice 2",
+                             "conv 16 3x3 3"}) {
         CAPTURE(text);
         const auto layer = parse_layer(text);
         REQUIRE_FALSE(layer);
