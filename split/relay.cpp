@@ -22,10 +22,10 @@ std::string_view to_string(RelayDecision::Kind kind) {
     return "";
 }
 
-Relay::Relay(RelayPlan plan) : plan_(std::move(plan)) {
-    ASSERT(plan_.hosts.size() == plan_.groups.size());
-    for (std::size_t i = 0; i < plan_.groups.size(); ++i) {
-        groups_.push_back({.tour = plan_.groups[i], .host = plan_.hosts[i]});
+Relay::Relay(RelayPlan plan) : lost_client_(plan.lost_client), handover_copy_(plan.handover_copy) {
+    ASSERT(plan.hosts.size() == plan.groups.size());
+    for (std::size_t i = 0; i < plan.groups.size(); ++i) {
+        groups_.push_back({.tour = std::move(plan.groups[i]), .host = std::move(plan.hosts[i])});
     }
 }
 
@@ -81,7 +81,6 @@ std::vector<RelayTurn> Relay::take_turns() {
     std::vector<RelayTurn> turns;
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
         Group& group = groups_[i];
-        advance(group);
         const bool due = !group.turn && group.next < group.tour.size();
         if (!due || !here(group.tour[group.next]) || !here(group.host)) {
             continue;
@@ -122,7 +121,7 @@ void Relay::lost(const std::string& node) {
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
         Group& group = groups_[i];
         const bool of_host = group.host == node;
-        if (of_host && plan_.handover_copy == RelayPlan::Copy::none && group.next < group.tour.size() &&
+        if (of_host && handover_copy_ == RelayPlan::Copy::none && group.next < group.tour.size() &&
             !group.so_far.clients.empty()) {
             decide({.kind = RelayDecision::Kind::restarted, .group = i, .node = node});
         }
@@ -130,8 +129,10 @@ void Relay::lost(const std::string& node) {
             group.turn.reset();
         }
     }
-    if (plan_.lost_client == RelayPlan::LostClient::skip) {
-        skip(node);
+    if (lost_client_ == RelayPlan::LostClient::skip) {
+        for (const std::string& gone : absent_) {  // also who had counted, where the group has begun anew
+            skip(gone);
+        }
     }
 }
 
@@ -157,10 +158,7 @@ void Relay::replace_host(const std::string& host, const std::string& next) {
 }
 
 Relay::Outcome Relay::outcome() const {
-    const auto over = [&](const Group& group) {
-        return std::all_of(group.tour.begin() + static_cast<std::ptrdiff_t>(group.next), group.tour.end(),
-                           [&](const std::string& client) { return skipped_.contains(client); });
-    };
+    const auto over = [](const Group& group) { return group.next >= group.tour.size(); };
     return std::ranges::all_of(groups_, over) ? Outcome::complete : Outcome::open;
 }
 

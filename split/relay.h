@@ -11,7 +11,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -114,7 +113,7 @@ public:
 private:
     struct Group {
         std::vector<std::string> tour;
-        std::size_t next = 0;  // place in the tour
+        std::size_t next = 0;  // place in the tour, never that of a client that is skipped: apply() sees to it
         std::string host;
         std::uint32_t attempt = 0;
         std::optional<RelayTurn> turn;
@@ -126,7 +125,8 @@ private:
     void advance(Group& group);
     [[nodiscard]] bool here(const std::string& node) const { return !absent_.contains(node); }
 
-    RelayPlan plan_;
+    RelayPlan::LostClient lost_client_;
+    RelayPlan::Copy handover_copy_;
     std::vector<Group> groups_;
     std::set<std::string> skipped_;
     std::set<std::string> absent_;

@@ -115,6 +115,23 @@ TEST_CASE("a lost host's groups go on elsewhere from the last hand-over, or anew
     }
 }
 
+TEST_CASE("a client lost after its turn is left out when its group begins anew", "[unit][relay]") {
+    Relay relay(plan_of({{"a", "b"}}, RelayPlan::LostClient::skip, RelayPlan::Copy::none));
+    auto turn = relay.take_turns().at(0);
+    REQUIRE(relay.handed_over(0, turn.attempt, trained(turn), 3));
+    relay.lost("a");  // has counted: nothing to decide yet
+    relay.lost("host-0");
+    relay.replace_host("host-0", "host-1");
+    turn = relay.take_turns().at(0);
+    REQUIRE(turn.client == "b");
+    REQUIRE(turn.start == Handover{});
+    const auto decisions = relay.take_decisions();
+    REQUIRE(std::ranges::count(decisions, RelayDecision::Kind::skipped, &RelayDecision::kind) == 1);
+    REQUIRE(relay.handed_over(0, turn.attempt, trained(turn), 4));
+    REQUIRE(relay.outcome() == Relay::Outcome::complete);
+    REQUIRE(relay.results().at(0).clients == std::vector<std::string>{"b"});
+}
+
 TEST_CASE("groups whose clients are all gone give no result, and the round is over", "[unit][relay]") {
     Relay relay(plan_of({{"a"}, {"b", "c"}}));
     static_cast<void>(relay.take_turns());
