@@ -124,12 +124,9 @@ TEST_CASE("with clipping a chain cut anywhere gives the bits of the whole one", 
     Trainer trainer = open_trainer("cpu");
     MemoryIo first = io;
     const TrainResult whole = must(trainer.train(job, first));
-    const auto end = static_cast<std::uint32_t>(chain.layer_count());
-    for (std::uint32_t cut = 1; cut < end; ++cut) {
+    for (std::uint32_t cut = 1; cut < chain.layer_count(); ++cut) {
         CAPTURE(cut);
-        job.program.instructions[0].body[0].body = {
-            {.code = OpCode::load}, make_forward({0, cut}),    make_forward({cut, end}), {.code = OpCode::loss},
-            make_backward({cut, end}), make_backward({0, cut}), make_step({cut, end}),    make_step({0, cut})};
+        job.program = cut_program(chain, cut);
         MemoryIo again = io;
         REQUIRE(same_bits(must(trainer.train(job, again)).end.trainable.values, whole.end.trainable.values));
     }
