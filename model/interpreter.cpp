@@ -50,6 +50,11 @@ std::uint64_t Interpreter::batch_size() const {
     return job_.batch == 0 ? io_.examples() : std::min<std::uint64_t>(job_.batch, io_.examples());
 }
 
+/// Of the current batch: the last one may be short.
+std::uint64_t Interpreter::batch_rows() const {
+    return std::min(batch_size(), io_.examples() - batch_ * batch_size());
+}
+
 std::uint64_t Interpreter::count_of(RepeatOver over) const {
     switch (over) {
         case RepeatOver::epochs:
@@ -59,8 +64,7 @@ std::uint64_t Interpreter::count_of(RepeatOver over) const {
         case RepeatOver::microbatches:
             break;
     }
-    const std::uint64_t rows = std::min(batch_size(), io_.examples() - batch_ * batch_size());
-    return std::min<std::uint64_t>(job_.microbatches, rows);  // no part is empty
+    return std::min<std::uint64_t>(job_.microbatches, batch_rows());  // no part is empty
 }
 
 std::uint64_t& Interpreter::place_of(RepeatOver over) {
@@ -255,11 +259,10 @@ Status Interpreter::place_labels(const CellMessage& message) {
 
 /// The rows of the current batch, or of the current part of it.
 BatchPlace Interpreter::place() const {
-    const std::uint64_t batch_first = batch_ * batch_size();
-    const std::uint64_t rows = std::min(batch_size(), io_.examples() - batch_first);
+    const std::uint64_t rows = batch_rows();
     const std::uint64_t begin = rows * microbatch_ / microbatches_;
     const std::uint64_t end = rows * (microbatch_ + 1) / microbatches_;
-    return {.epoch = epoch_, .batch = batch_, .first = batch_first + begin, .rows = end - begin};
+    return {.epoch = epoch_, .batch = batch_, .first = batch_ * batch_size() + begin, .rows = end - begin};
 }
 
 Status Interpreter::load() {
@@ -277,7 +280,7 @@ Status Interpreter::loss() {
     value_at_[end] = false;
     gradient_at_[end] = true;
     newest_gradient_ = end;
-    const auto divisor = static_cast<double>(std::min(batch_size(), io_.examples() - batch_ * batch_size()));
+    const auto divisor = static_cast<double>(batch_rows());
     TRY_ASSIGN(const BatchLoss part, workspace_.loss(Purpose::training, divisor));
     const std::uint64_t rows = place().rows;
     batch_loss_ = microbatch_ == 0 ? part.loss : batch_loss_ + part.loss;
@@ -320,11 +323,6 @@ Status Interpreter::clip() {
     const double bound = job_.optimizer.rule.clip_norm;
     if (bound == 0 || clipped_) {
         return {};
-    }
-    if (workspace_.segment() != Segment::whole(job_.chain)) {
-        return fail(ErrorKind::unsupported, "clip_unsupported",
-                    "clip_norm bounds the gradient of the whole model, and this node holds only some of its layers; "
-                    "set train.clip_norm = 0");
     }
     clipped_ = true;
     TRY_ASSIGN(const double squares, workspace_.gradient_squares());

@@ -67,6 +67,7 @@ private:
     Status step_layers(LayerInterval layers);
     Status step_ranges(const RangeSet& ranges);
     [[nodiscard]] std::uint64_t batch_size() const;
+    [[nodiscard]] std::uint64_t batch_rows() const;
     [[nodiscard]] std::uint64_t count_of(RepeatOver over) const;
 
     const TrainJob& job_;

@@ -46,14 +46,19 @@ Status check_job(const TrainJob& job, const Segment& segment) {
     TRY(check_runnable(job.program, job.chain));
     TRY(check_held(job.program.instructions, segment));
     TRY(check_model_state(segment, job.start));
-    const bool whole = segment == Segment::whole(job.chain);
     const bool needs_input = count_instructions(job.program, OpCode::load) > 0 && !segment.holds(0);
     const bool needs_end =
         count_instructions(job.program, OpCode::loss) > 0 && !segment.holds(job.chain.layer_count() - 1);
-    if (!whole && (needs_input || needs_end)) {
+    if (needs_input || needs_end) {
         return fail(ErrorKind::invalid, "bad_segment",
                     fmt::format("program: it {} on a node that holds {}",
                                 needs_input ? "loads examples" : "computes the loss", to_text(segment.layers())));
+    }
+    if (job.optimizer.rule.clip_norm != 0 && count_instructions(job.program, OpCode::step) > 0 &&
+        segment != Segment::whole(job.chain)) {
+        return fail(ErrorKind::unsupported, "clip_unsupported",
+                    "clip_norm bounds the gradient of the whole model, and this node holds only some of its layers; "
+                    "set train.clip_norm = 0");
     }
     if (job.local_epochs == 0 || job.microbatches == 0) {
         return fail(ErrorKind::invalid, "bad_job", "local epochs and microbatches must be at least 1");

@@ -200,6 +200,22 @@ TEST_CASE("a node is not given a program for layers that it does not hold", "[un
     REQUIRE(trainer.train(waits, io).error().code == "no_cells");
 }
 
+TEST_CASE("a bound on the whole gradient is refused before a part of the model trains", "[unit][segment]") {
+    const Chain chain = make_chain(mlp, {3, 4});
+    const TrainJob job = small_job(chain, "sgd learning_rate=0.05 clip_norm=1");
+    Trainer trainer = open_trainer("reference");
+    MemoryIo io = clusters(20, 12, 4, 8);
+    for (const CellWork& cell : client_and_host(chain, 3)) {
+        const auto begun = trainer.begin(cell_job(job, cell), io);
+        REQUIRE_FALSE(begun);
+        REQUIRE(begun.error().code == "clip_unsupported");
+    }
+    CellWork unstepped = client_and_host(chain, 3)[0];
+    unstepped.program.resize(unstepped.program.find("step"));
+    REQUIRE(trainer.begin(cell_job(job, unstepped), io));  // nothing to bound
+    REQUIRE(trainer.begin(job, io));
+}
+
 TEST_CASE("a segment's text is read back, and what is none is refused", "[unit][segment]") {
     const Chain chain = make_chain(mlp, {3, 4});
     for (const std::string text : {"[0, 6)", "[2, 4)", "[0, 1) [3, 6)"}) {
