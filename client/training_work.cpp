@@ -96,11 +96,11 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
                                         const std::function<Duration()>& clock) {
     TRY_ASSIGN(const auto work, parse(input.assign));
     TRY(check_dataset_fits(input.dataset, work.chain));
-    TRY_ASSIGN(const auto job, make_job(work, input, clock));
+    TRY_ASSIGN(auto job, make_job(work, input, clock));
     const BatchKey key{.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
     TrainingBatches batches(input.dataset, input.assign.batch, key, hooks);
     const auto begin = clock ? clock() : Duration{};
-    TRY_ASSIGN(const auto result, trainer.train(job, batches));
+    TRY_ASSIGN(const auto result, trainer.train(std::move(job), batches));
     TrainingOutput output;
     output.update = encode(work, result.end);
     if (input.assign.optimizer_state == "keep") {

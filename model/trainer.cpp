@@ -71,23 +71,23 @@ const Device& Trainer::device() const {
 Result<std::unique_ptr<Workspace>> Trainer::take_workspace(const Chain& chain, const Segment& segment,
                                                            std::uint64_t rows) {
     const auto capacity = static_cast<std::int64_t>(rows);
-    ++lent_;
     const bool crowded = idle_ && idle_->prepared_row_counts() > max_prepared_row_counts;
     if (idle_ && !crowded && idle_->capacity() >= capacity && idle_->chain() == chain && idle_->segment() == segment) {
+        ++lent_;
         return std::move(idle_);
     }
     idle_.reset();
-    if (lent_ == 1) {
+    if (lent_ == 0) {
         plans_ = std::make_unique<PlanCache>(plans_->device());
     }
-    return Workspace::make(*plans_, chain, segment, capacity);
+    TRY_ASSIGN(auto made, Workspace::make(*plans_, chain, segment, capacity));
+    ++lent_;
+    return made;
 }
 
 void Trainer::give_back(std::unique_ptr<Workspace> workspace) {
     --lent_;
-    if (workspace) {
-        idle_ = std::move(workspace);
-    }
+    idle_ = std::move(workspace);
 }
 
 Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
@@ -105,15 +105,16 @@ Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> feature
 /// Each batch goes through all layers, then `work` reads what it wants of the workspace.
 Status Trainer::forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                                 const BatchWork& work) {
-    TRY(check_model_state(Segment::whole(chain), state));
+    const Segment whole = Segment::whole(chain);
+    TRY(check_model_state(whole, state));
     const std::uint64_t examples = io.examples();
     if (examples == 0) {
         return fail(ErrorKind::invalid, "no_examples", "there are no examples to evaluate on");
     }
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
-    auto taken = take_workspace(chain, Segment::whole(chain), size);
-    const Status status = taken ? run_batches(**taken, state, io, size, work) : Status(fail(taken.error()));
-    give_back(taken ? *std::move(taken) : nullptr);
+    TRY_ASSIGN(auto workspace, take_workspace(chain, whole, size));
+    const Status status = run_batches(*workspace, state, io, size, work);
+    give_back(std::move(workspace));
     return status;
 }
 

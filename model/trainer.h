@@ -172,7 +172,7 @@ public:
     ///          invalid `program_waits`: train met a receive whose message was not there;
     ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
     /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
-    Result<TrainResult> train(const TrainJob& job, TrainerIo& io);
+    Result<TrainResult> train(TrainJob job, TrainerIo& io);
 
     /// In batches of `batch` (0: all at once); a short last batch is kept. Changes nothing.
     ///

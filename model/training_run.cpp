@@ -1,7 +1,7 @@
 // A training job from its checks to its result: model to the device, the program there, the end model back.
 //
-// The run owns its workspace and a copy of the job, so several of them can take turns on the trainer's one thread; the
-// workspace goes back to the trainer at the end, for the next job of the same shape.
+// The run owns its workspace and its job, so several of them can take turns on the trainer's one thread; the workspace
+// goes back to the trainer at the end, for the next job of the same shape.
 #include "model/training_run.h"
 
 #include <algorithm>
@@ -116,27 +116,25 @@ TrainingRun::~TrainingRun() = default;
 
 Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
     auto parts = std::make_unique<TrainingRun::Parts>(*this, std::move(work));
-    const TrainJob& job = parts->job;
+    TrainJob& job = parts->job;
     TRY_ASSIGN(const Segment segment, job.segment.empty() ? Result<Segment>(Segment::whole(job.chain))
                                                           : Segment::make(job.chain, job.segment));
     TRY(check_job(job, segment));
-    parts->state = job.optimizer_state.value_or(
-        OptimizerState::fresh(job.optimizer, job.chain.layer_count(), segment.arena_size(ArenaKind::trainable)));
+    parts->state = job.optimizer_state ? *std::move(job.optimizer_state)
+                                       : OptimizerState::fresh(job.optimizer, job.chain.layer_count(),
+                                                               segment.arena_size(ArenaKind::trainable));
     TRY(check_optimizer_state(job, segment, parts->state));
     const std::uint64_t examples = io.examples();
     if (examples == 0) {
         return TrainingRun(std::move(parts));
     }
     const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
-    auto taken = take_workspace(job.chain, segment, rows);
-    if (!taken) {
-        give_back(nullptr);
-        return fail(std::move(taken).error());
-    }
-    parts->workspace = *std::move(taken);
+    TRY_ASSIGN(parts->workspace, take_workspace(job.chain, segment, rows));
     TRY(parts->workspace->prepare_training(parts->state.moments.size()));
     TRY(parts->workspace->put_model(job.start));
     TRY(parts->workspace->put_moments(parts->state.moments));
+    job.start = {};  // the device has both; result() reads them there
+    parts->state.moments = {};
     parts->interpreter.emplace(job, *parts->workspace, io, parts->state.steps);
     return TrainingRun(std::move(parts));
 }
@@ -151,7 +149,7 @@ Result<TrainingRun::State> TrainingRun::advance() {
 
 Result<TrainResult> TrainingRun::result() {
     if (!parts_->interpreter) {
-        return TrainResult{.end = parts_->job.start, .optimizer_state = std::move(parts_->state)};
+        return TrainResult{.end = std::move(parts_->job.start), .optimizer_state = std::move(parts_->state)};
     }
     const RunTotals& totals = parts_->interpreter->totals();
     TRY_ASSIGN(parts_->state.moments, parts_->workspace->get_moments());
@@ -165,8 +163,8 @@ Result<TrainResult> TrainingRun::result() {
         .seconds = totals.seconds};
 }
 
-Result<TrainResult> Trainer::train(const TrainJob& job, TrainerIo& io) {
-    TRY_ASSIGN(TrainingRun run, begin(job, io));
+Result<TrainResult> Trainer::train(TrainJob job, TrainerIo& io) {
+    TRY_ASSIGN(TrainingRun run, begin(std::move(job), io));
     TRY_ASSIGN(const TrainingRun::State state, run.advance());
     if (state == TrainingRun::State::waiting) {
         return fail(ErrorKind::invalid, "program_waits", "program: it waits for a cell, and nothing came from it");
