@@ -56,12 +56,17 @@ Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices) {
 }
 
 /// Layouts must be equal too: a header in another order would put values under the wrong name without an error.
-Status append(Dataset& whole, const Dataset& part) {
+Status require_same_kind(const Dataset& whole, const Dataset& part) {
     if (part.shape != whole.shape || part.labelled() != whole.labelled() || part.layout != whole.layout ||
         part.regression() != whole.regression()) {
         return fail(ErrorKind::corrupt, "parts_differ",
                     fmt::format("{}: its columns, shape or labels are not those of the parts before it", part.name));
     }
+    return {};
+}
+
+Status append(Dataset& whole, const Dataset& part) {
+    TRY(require_same_kind(whole, part));
     whole.features.insert(whole.features.end(), part.features.begin(), part.features.end());
     whole.labels.insert(whole.labels.end(), part.labels.begin(), part.labels.end());
     whole.targets.insert(whole.targets.end(), part.targets.begin(), part.targets.end());

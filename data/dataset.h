@@ -54,9 +54,12 @@ struct Dataset {
 /// cost  2 GB/s on one core
 [[nodiscard]] Digest dataset_digest(const Dataset& dataset);
 
-/// The examples of both, in this order, named as the first.
+/// Whether two sets can be parts of one.
 ///
 /// errors  corrupt `parts_differ`: other columns, shape or kind of label
+[[nodiscard]] Status require_same_kind(const Dataset& whole, const Dataset& part);
+
+/// The examples of both, in this order, named as the first. errors: as require_same_kind
 [[nodiscard]] Status append(Dataset& whole, const Dataset& part);
 
 /// "class 2" or its name. For people.

@@ -90,6 +90,24 @@ TEST_CASE("what a manifest holds out is apart, by a share or by a second file") 
     CHECK(std::move(both).whole()->size() == 5);
 }
 
+TEST_CASE("a regression set may have a second file, but none of other columns") {
+    const Folder folder;
+    folder.put("now.csv", "age,weight\n30,70\n45,80\n");
+    folder.put("later.csv", "age,weight\n61,81\n");
+    const auto path = folder.put("m.toml",
+                                 "file = \"now.csv\"\nlabel = \"weight\"\ntarget = \"number\"\n"
+                                 "split = { test = \"later.csv\" }\n");
+    const auto file = read_dataset_file(path, {});
+    REQUIRE(file);
+    CHECK(file->train.targets == std::vector<float>{70, 80});
+    REQUIRE(file->test);
+    CHECK(file->test->targets == std::vector<float>{81});
+    folder.put("later.csv", "weight,age\n81,61\n");
+    const auto other = read_dataset_file(path, {});
+    REQUIRE_FALSE(other);
+    CHECK(other.error().code == "parts_differ");
+}
+
 TEST_CASE("the digest covers the manifest and the values that it selects") {
     const Folder folder;
     const std::string text =
