@@ -214,9 +214,7 @@ tl::expected<Policy, std::vector<ConfigError>> parse_policy(std::string_view tex
         policy.places[member.name] = member.place;
     }
     if (!errors.empty()) {
-        std::ranges::stable_sort(errors, {}, [](const auto& e) { return std::pair(e.place.line, e.place.column); });
-        errors.resize(std::min(errors.size(), max_config_errors));
-        return tl::unexpected(std::move(errors));
+        return tl::unexpected(in_order(std::move(errors)));
     }
     for (const auto& hours : policy.hours) {
         policy.windows.push_back(*parse_time_window(hours));

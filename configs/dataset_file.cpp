@@ -154,8 +154,7 @@ Error all_mistakes(OpenManifest& open, const DataOptions& options) {
             find_column_faults(open, file, options, open.errors);
         }
     }
-    std::ranges::stable_sort(open.errors, {}, [](const auto& e) { return std::pair(e.place.line, e.place.column); });
-    open.errors.resize(std::min(open.errors.size(), max_config_errors));
+    open.errors = in_order(std::move(open.errors));
     return bad_manifest(open.errors).value();
 }
 

@@ -37,9 +37,7 @@ public:
             result_.errors.push_back({start, "file: missing: name the data's file, as in file = \"patients.csv\""});
         }
         check_together();
-        std::ranges::stable_sort(result_.errors, {},
-                                 [](const auto& e) { return std::pair(e.place.line, e.place.column); });
-        result_.errors.resize(std::min(result_.errors.size(), max_config_errors));
+        result_.errors = in_order(std::move(result_.errors));
         return std::move(result_);
     }
 

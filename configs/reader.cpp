@@ -101,7 +101,7 @@ public:
         }
         check_together(whole);
         if (!errors_.empty()) {
-            return tl::unexpected(sorted_errors());
+            return tl::unexpected(in_order(std::move(errors_)));
         }
         complete();
         return std::move(experiment_);
@@ -259,20 +259,6 @@ private:
         }
     }
 
-    /// As a person reads the file from top to bottom, then the command line.
-    std::vector<ConfigError> sorted_errors() {
-        std::stable_sort(errors_.begin(), errors_.end(), [](const ConfigError& a, const ConfigError& b) {
-            const auto key = [](const Place& p) {
-                return std::tuple(p.origin == Place::Origin::command_line, p.line, p.column);
-            };
-            return key(a.place) < key(b.place);
-        });
-        if (errors_.size() > max_config_errors) {
-            errors_.resize(max_config_errors);
-        }
-        return std::move(errors_);
-    }
-
     TomlText tree_;
     Place file_;
     Experiment experiment_;
@@ -282,6 +268,14 @@ private:
 };
 
 }  // namespace
+
+std::vector<ConfigError> in_order(std::vector<ConfigError> errors) {
+    std::ranges::stable_sort(errors, {}, [](const ConfigError& error) {
+        return std::tuple(error.place.origin == Place::Origin::command_line, error.place.line, error.place.column);
+    });
+    errors.resize(std::min(errors.size(), max_config_errors));
+    return errors;
+}
 
 std::string to_text(std::span<const ConfigError> errors) {
     std::string text;

@@ -24,6 +24,8 @@ struct ConfigError {
     /// "digits.toml:3:9: error: ..." or "--set train.batch: error: ..."
     [[nodiscard]] std::string text() const { return place.text() + ": error: " + message; }
 };
+/// As a person reads: the file from top to bottom, then the command line; at most max_config_errors.
+[[nodiscard]] std::vector<ConfigError> in_order(std::vector<ConfigError> errors);
 /// One line per mistake.
 [[nodiscard]] std::string to_text(std::span<const ConfigError> errors);
 
