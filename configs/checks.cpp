@@ -166,7 +166,7 @@ void check_metric(const Experiment& experiment, Found& found) {
     if (!loss || metric == nullptr || !experiment.places.contains("evaluation.metric")) {
         return;
     }
-    const bool regression = loss->kind == LossKind::mean_squared_error;
+    const bool regression = !loss->counts_correct();
     if (regression ? !metric->of_numbers : !metric->of_classes) {
         std::vector<std::string> fitting;
         for (const auto& one : all_metrics()) {

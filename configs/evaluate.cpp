@@ -10,10 +10,6 @@ namespace {
 
 constexpr double nan = std::numeric_limits<double>::quiet_NaN();
 
-bool is_regression(const Chain& chain) {
-    return chain.loss().kind == LossKind::mean_squared_error;
-}
-
 std::size_t class_count(const Chain& chain) {
     return chain.loss().numeric() ? 2 : static_cast<std::size_t>(chain.classes());
 }
@@ -51,7 +47,7 @@ void FiguresSum::add(std::uint64_t first, std::span<const float> scores, std::sp
         const auto target = [&](std::uint64_t i) {
             return dataset_.regression() ? dataset_.targets[i] : static_cast<float>(dataset_.labels[i]);
         }(first + row);
-        if (is_regression(chain_)) {
+        if (!chain_.loss().counts_correct()) {
             const double error = static_cast<double>(scores[row]) - static_cast<double>(target);
             squares_ += error * error;
             distances_ += std::abs(error);
@@ -66,7 +62,7 @@ void FiguresSum::add(std::uint64_t first, std::span<const float> scores, std::sp
 Figures FiguresSum::finish() const {
     Figures figures{dataset_.size(), {}};
     const auto count = static_cast<double>(dataset_.size());
-    if (is_regression(chain_)) {
+    if (!chain_.loss().counts_correct()) {
         const double mean = diverged_ ? nan : squares_ / count;
         figures.values = {{"loss", mean}, {"mae", diverged_ ? nan : distances_ / count}, {"rmse", std::sqrt(mean)}};
         return figures;

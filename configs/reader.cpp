@@ -17,6 +17,7 @@
 #include "configs/presets.h"
 #include "configs/toml_text.h"
 #include "configs/values.h"
+#include "model/loss.h"
 
 namespace causeway {
 
@@ -247,9 +248,9 @@ private:
             experiment_.train.optimizer.kind != "sgd") {
             experiment_.train.optimizer.learning_rate = adam_learning_rate;
         }
-        if (!experiment_.places.contains("evaluation.metric") &&
-            experiment_.model.loss.starts_with("mean-squared-error")) {
-            experiment_.evaluation.metric = "loss";  // numbers are not right or wrong
+        const auto loss = parse_loss(experiment_.model.loss);
+        if (!experiment_.places.contains("evaluation.metric") && loss && !loss->counts_correct()) {
+            experiment_.evaluation.metric = "loss";
         }
         if (!experiment_.places.contains("evaluation.dataset")) {
             experiment_.evaluation.dataset = experiment_.data.dataset;

@@ -23,7 +23,7 @@ DataOptions data_options_of(const Experiment& experiment) {
         options.scale = *scale;  // "none" is no scale
     }
     // Yes-or-no outputs take their one label as a number just as well from a set of classes.
-    if (const auto loss = parse_loss(experiment.model.loss); loss && loss->kind == LossKind::mean_squared_error) {
+    if (const auto loss = parse_loss(experiment.model.loss); loss && !loss->counts_correct()) {
         options.target = Target::number;
     }
     if (experiment.evaluation.at_clients()) {
