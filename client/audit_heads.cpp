@@ -65,7 +65,7 @@ Status AuditHeads::note(const std::string& federation, const Digest& head) {
 void AuditHeads::add(const Digest& head) {
     heads_.push_back(head);
     ++seen_;
-    if (std::ssize(heads_) <= newest || seen_ <= static_cast<std::uint64_t>(newest)) {
+    if (std::ssize(heads_) <= newest) {
         return;
     }
     const auto oldest = heads_.end() - newest - 1;

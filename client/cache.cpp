@@ -112,7 +112,7 @@ Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
     }
     crash_point("cache.adopted_unflushed", path_of(digest, last_use_));
     models_[digest] = {last_use_, size};
-    evict(digest, limits_);
+    evict(limits_);
     return {};
 }
 
@@ -137,17 +137,15 @@ void ModelCache::note_use(const Digest& digest, Model& model) {
 bool ModelCache::make_room() {
     const bool any = models_.size() > 1;
     if (any) {
-        const auto newest = std::ranges::max_element(models_, {}, [](const auto& entry) { return entry.second.use; });
-        evict(Digest(newest->first), {.models = 1});
+        evict({.models = 1});
     }
     return any;
 }
 
 /// Oldest use first, until the limits hold.
-void ModelCache::evict(const Digest& spared, const CacheLimits& limits) {
+void ModelCache::evict(const CacheLimits& limits) {
     while ((bytes() > limits.bytes || models_.size() > limits.models) && models_.size() > 1) {
-        const auto key = [&](const auto& entry) { return entry.first == spared ? last_use_ + 1 : entry.second.use; };
-        const auto oldest = std::ranges::min_element(models_, {}, key);
+        const auto oldest = std::ranges::min_element(models_, {}, [](const auto& entry) { return entry.second.use; });
         std::error_code ignored;
         fs::remove(path_of(oldest->first, oldest->second.use), ignored);
         models_.erase(oldest);

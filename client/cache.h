@@ -51,7 +51,7 @@ private:
     ModelCache(std::filesystem::path folder, CacheLimits limits) : folder_(std::move(folder)), limits_(limits) {}
     void find_models();
     void note_use(const Digest& digest, Model& model);
-    void evict(const Digest& spared, const CacheLimits& limits);
+    void evict(const CacheLimits& limits);
     [[nodiscard]] std::filesystem::path path_of(const Digest& digest, std::uint64_t use) const;
 
     std::filesystem::path folder_;

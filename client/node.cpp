@@ -5,8 +5,6 @@
 #include <thread>
 #include <variant>
 
-#include <fmt/format.h>
-
 #include "client/node_parts.h"
 #include "common/overloaded.h"
 #include "common/random.h"

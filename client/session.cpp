@@ -135,7 +135,7 @@ void Session::hear(Instant, const ErrorNotice& message, Effects& effects) {
 
 // ---------------------------------------------------------------- evaluations
 
-/// The only thing that a coordinator asks a node: the policy judges it as it would an assignment.
+/// All that a coordinator asks about an experiment: the policy judges it as it would an assignment.
 void Session::hear(Instant, const Request& message, Effects& effects) {
     const auto refuse = [&](const Error& why) {
         send(Reply{message.id, true, "", ErrorNotice{why.kind, why.code, why.message}}, effects);

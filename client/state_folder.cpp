@@ -303,18 +303,22 @@ void StateFolder::set_aside_pending(std::uint64_t experiment) const {
     crash_point("state.set_aside", spare_path(experiment));
 }
 
-/// Whether this update is pending and neither it nor the base has sections: then there is nothing to promote.
-bool StateFolder::is_bare(std::uint64_t experiment, const Digest& update) const {
+/// When this update is pending and neither it nor the base has sections, there is nothing to promote or to undo: it is
+/// set aside, whatever the verdict.
+bool StateFolder::resolve_bare(std::uint64_t experiment, const Digest& update) {
     const auto bare = bare_.find(experiment);
     std::error_code ignored;
-    return bare != bare_.end() && bare->second == update && !fs::exists(base_path(experiment), ignored);
+    if (bare == bare_.end() || bare->second != update || fs::exists(base_path(experiment), ignored)) {
+        return false;
+    }
+    set_aside_pending(experiment);
+    bare_.erase(bare);
+    return true;
 }
 
 // Base first, then pending goes: killed in between, the next start sees that the base is this pending's.
 Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
-    if (is_bare(experiment, update)) {
-        set_aside_pending(experiment);
-        bare_.erase(experiment);
+    if (resolve_bare(experiment, update)) {
         return {};
     }
     TRY_ASSIGN(const auto pending, read_pending(experiment));
@@ -333,9 +337,7 @@ Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
 
 // Base was never touched, so one removal undoes the round.
 Status StateFolder::rollback(std::uint64_t experiment, const Digest& update) {
-    if (is_bare(experiment, update)) {
-        set_aside_pending(experiment);
-        bare_.erase(experiment);
+    if (resolve_bare(experiment, update)) {
         return {};
     }
     TRY_ASSIGN(const auto pending, read_pending(experiment));

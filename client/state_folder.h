@@ -102,7 +102,7 @@ private:
     [[nodiscard]] Result<Base> read_base(const std::filesystem::path& path) const;
     void set_aside_pending(std::uint64_t experiment) const;
     [[nodiscard]] std::filesystem::path spare_path(std::uint64_t experiment) const;
-    [[nodiscard]] bool is_bare(std::uint64_t experiment, const Digest& update) const;
+    [[nodiscard]] bool resolve_bare(std::uint64_t experiment, const Digest& update);
 
     std::filesystem::path folder_;
     StateLimits limits_;

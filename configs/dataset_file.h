@@ -18,8 +18,6 @@ struct DatasetFile {
     std::optional<Dataset> test;  // a manifest's second file or share; or drawn by prepare_examples
     Digest digest;                // of a manifest's text and all values that it selects; else of the values
 
-    /// For evaluation and prediction: the held-out part where there is one.
-    [[nodiscard]] const Dataset& held_out_or_all() const { return test ? *test : train; }
     /// Both parts in one, for who divides them anew.
     [[nodiscard]] Result<Dataset> whole() &&;
 };

@@ -2,6 +2,7 @@
 // loss, accuracy, F1 and AUC are then those of the two.
 #include "configs/evaluate.h"
 
+#include <array>
 #include <cmath>
 #include <limits>
 

@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,7 +42,9 @@ struct Figures {
 };
 /// {"examples":..,"loss":..,...}
 [[nodiscard]] Json to_json(const Figures& figures);
-/// Total. errors   invalid `bad_figures`: no examples, no loss, a value out of its metric's range
+/// Total; without a loss it is NaN, and figures of other names are left out.
+///
+/// errors   invalid `bad_figures`: no examples, a value out of its metric's range
 [[nodiscard]] Result<Figures> parse_figures(const Json& json);
 
 /// A metric over the clients, each counting once.

@@ -1,8 +1,6 @@
 // Names, digests and the comparison of two tables of tensors.
 #include "configs/initial_model.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "common/text.h"

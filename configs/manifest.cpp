@@ -1,8 +1,7 @@
-// The table of a manifest's keys, and how each is read. Mistakes are collected; what is wrong is left at its default.
+// A manifest's keys, and how each is read. Mistakes are collected; what is wrong is left at its default.
 #include "configs/manifest.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -33,7 +32,7 @@ public:
 
     ManifestText read(const Place& start) {
         walk(tree_.root, "", {"reader", "file", "label", "features", "classes", "target", "split"});
-        if (!result_.manifest.places.contains("file") && tree_.root.find("file") == nullptr) {
+        if (tree_.root.find("file") == nullptr) {
             result_.errors.push_back({start, "file: missing: name the data's file, as in file = \"patients.csv\""});
         }
         check_together();

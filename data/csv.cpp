@@ -241,7 +241,8 @@ private:
 
     Status read_label(std::string_view cell, const Place& place) {
         const auto& names = options_.file.class_names;
-        if (const auto named = std::ranges::find(names, name_of(cell)); named != names.end()) {
+        const auto named = names.empty() ? names.end() : std::ranges::find(names, name_of(cell));
+        if (named != names.end()) {
             labels_.push_back(static_cast<std::uint32_t>(named - names.begin()));
             return {};
         }

@@ -62,7 +62,7 @@ struct Dataset {
 /// The examples of both, in this order, named as the first. errors: as require_same_kind
 [[nodiscard]] Status append(Dataset& whole, const Dataset& part);
 
-/// "class 2" or its name. For people.
+/// The name of a class, or "2" where it has none. For people.
 [[nodiscard]] std::string class_text(const std::vector<std::string>& names, std::size_t label);
 
 /// The examples with these indices, in this order. Indices are below size().

@@ -76,9 +76,7 @@ void ClientHost::release(const node::Effects& effects) {
         if (!survives_next_effect()) {
             return;
         }
-        if (around_.transcript.kept()) {
-            around_.transcript.add(options_.node, "-> coordinator " + describe(message));
-        }
+        around_.transcript.add(options_.node, [&] { return "-> coordinator " + describe(message); });
         remember(message);
         around_.network.send(Side::client, link_, message);
     }
@@ -86,9 +84,7 @@ void ClientHost::release(const node::Effects& effects) {
         if (!survives_next_effect()) {
             return;
         }
-        if (around_.transcript.kept()) {
-            around_.transcript.add(options_.node, "job " + describe(job));
-        }
+        around_.transcript.add(options_.node, [&] { return "job " + describe(job); });
         run(job);
     }
 }
@@ -109,9 +105,7 @@ void ClientHost::lie(RandomStream& random) {
 }
 
 void ClientHost::persist(const node::Persist& persist) {
-    if (around_.transcript.kept()) {
-        around_.transcript.add(options_.node, "persist " + describe(persist));
-    }
+    around_.transcript.add(options_.node, [&] { return "persist " + describe(persist); });
     if (const auto* resolve = std::get_if<node::ResolvePending>(&persist)) {
         around_.invariants.resolved(options_.node, *resolve);
         work_.resolve(*resolve);
@@ -157,16 +151,15 @@ void ClientHost::pull_model(const Digest& model, std::uint64_t bytes, std::funct
     if (!at) {
         at = std::make_shared<std::uint64_t>(0);
     }
-    around_.network.transfer(link_, Side::coordinator, bytes, at, life_,
-                             [this, model, done = std::move(done)](const Status& status) {
-                                 const auto file =
-                                     status ? around_.read_model(model) : Result<Bytes>(fail(status.error()));
-                                 if (file) {
-                                     work_.keep_model(model, *file);
-                                     received_.erase(model);
-                                 }
-                                 done(file ? Status() : Status(fail(file.error())));
-                             });
+    around_.network.transfer(
+        link_, Side::coordinator, bytes, at, life_, [this, model, done = std::move(done)](const Status& status) {
+            const auto file = status ? around_.read_model(model) : Result<Bytes>(fail(status.error()));
+            if (file) {
+                work_.keep_model(model, *file);
+                received_.erase(model);
+            }
+            done(file ? Status() : Status(fail(file.error())));
+        });
 }
 
 void ClientHost::evaluate(const node::Evaluate& job) {

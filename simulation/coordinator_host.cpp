@@ -85,9 +85,7 @@ void CoordinatorHost::release_pending() {
 
 void CoordinatorHost::store(const std::vector<Persist>& persists) {
     for (const auto& persist : persists) {
-        if (around_.transcript.kept()) {
-            around_.transcript.add("coordinator", "persist " + describe(persist));
-        }
+        around_.transcript.add("coordinator", [&] { return "persist " + describe(persist); });
         around_.invariants.persisted(persist);
     }
     store_.apply(persists);
@@ -115,9 +113,7 @@ void CoordinatorHost::release(const CoordinatorEffects& effects) {
         if (!survives_next_effect()) {
             return;
         }
-        if (around_.transcript.kept()) {
-            around_.transcript.add("coordinator", "job " + describe(job));
-        }
+        around_.transcript.add("coordinator", [&] { return "job " + describe(job); });
         run(job);
     }
 }
@@ -134,9 +130,7 @@ void CoordinatorHost::tell_commits(const std::vector<Persist>& persists) {
 
 void CoordinatorHost::send(const Send& send) {
     if (send.session >= first_operator_session) {
-        if (around_.transcript.kept()) {
-            around_.transcript.add("coordinator", "-> operator " + describe(send.message));
-        }
+        around_.transcript.add("coordinator", [&] { return "-> operator " + describe(send.message); });
         around_.invariants.told_operator(send.message);
         if (const auto* reply = std::get_if<Reply>(&send.message)) {
             replies_.push_back(*reply);
@@ -148,9 +142,7 @@ void CoordinatorHost::send(const Send& send) {
         return;
     }
     const auto& node = around_.nodes[found->second];
-    if (around_.transcript.kept()) {
-        around_.transcript.add("coordinator", "-> " + node + " " + describe(send.message));
-    }
+    around_.transcript.add("coordinator", [&] { return "-> " + node + " " + describe(send.message); });
     around_.invariants.sent(node, send.message);
     around_.network.send(Side::coordinator, found->second, send.message);
 }

@@ -24,7 +24,6 @@ struct Life {
 class EventQueue {
 public:
     [[nodiscard]] Instant now() const { return now_; }
-    [[nodiscard]] std::uint64_t actions_run() const { return run_; }
 
     void at(Instant when, Action action) { plan(when, nullptr, 0, std::move(action)); }
     void after(Duration wait, Action action) { plan(now_ + wait, nullptr, 0, std::move(action)); }
@@ -51,7 +50,6 @@ public:
             if (planned.life != nullptr && planned.life->stopped_until > now_) {
                 plan(planned.life->stopped_until, planned.life, planned.number, std::move(planned.action));
             } else {
-                ++run_;
                 planned.action();
             }
         }
@@ -85,7 +83,6 @@ private:
 
     Instant now_{};
     std::uint64_t next_ = 0;
-    std::uint64_t run_ = 0;
     std::vector<Key> heap_;
     std::vector<Planned> pool_;
     std::vector<std::uint32_t> free_;

@@ -114,10 +114,8 @@ Result<std::vector<Fault>> parse_faults(std::string_view text) {
         return chosen;
     }
     const auto& names = fault_names();
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const auto end = std::min(text.find(',', begin), text.size());
-        const auto name = std::string(trim(text.substr(begin, end - begin)));
-        begin = end + 1;
+    for (const auto& word : split_text(text, ',')) {
+        const auto name = std::string(trim(word));
         const auto found = std::ranges::find(names, name);
         if (name != "all" && found == names.end()) {
             const auto nearest = nearest_name(name, names);

@@ -78,8 +78,10 @@ void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& c
         require(cohort.empty() || cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
     }
     for (const auto& [other, seen] : seen_) {
-        const bool open = other != id && !terminal(seen.state);
-        for (const auto& node : open ? cohort : std::vector<std::string>{}) {
+        if (other == id || terminal(seen.state)) {
+            continue;
+        }
+        for (const auto& node : cohort) {
             require(!seen.cohort.contains(node), "drawn while it works on another experiment", node);
         }
     }
@@ -233,8 +235,8 @@ void Invariants::resolved(const std::string& node, const node::ResolvePending& w
         return;
     }
     const auto* commit = seen_[what.update.experiment].commit(what.update.round);
-    const bool in = commit != nullptr && commit->participants.contains(node) &&
-                    commit->participants.at(node) == what.update.digest;
+    const bool in =
+        commit != nullptr && commit->participants.contains(node) && commit->participants.at(node) == what.update.digest;
     if (what.counted) {
         require(in, "believes that its update counted", node);
         require(moved_on_.emplace(node, what.update.experiment, what.update.round).second,

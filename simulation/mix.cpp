@@ -16,16 +16,6 @@ auto bad_mix(std::string_view text, const std::string& why) {
     return fail(ErrorKind::invalid, "bad_mix", fmt::format("\"{}\": {}", text, why));
 }
 
-std::vector<std::string_view> parts_of(std::string_view text, char separator) {
-    std::vector<std::string_view> parts;
-    for (std::size_t begin = 0; begin <= text.size();) {
-        const auto end = std::min(text.find(separator, begin), text.size());
-        parts.push_back(trim(text.substr(begin, end - begin)));
-        begin = end + 1;
-    }
-    return parts;
-}
-
 /// A positive number and its unit.
 struct Quantity {
     double value = 0;
@@ -63,19 +53,20 @@ Result<Duration> parse_time(std::string_view text) {
 
 struct Class {
     double share = 0;
-    std::string_view what;
+    std::string what;
 };
 
 Result<std::vector<Class>> parse_classes(std::string_view text) {
     std::vector<Class> classes;
     double sum = 0;
-    for (const auto part : parts_of(text, ';')) {
+    for (const auto& one : split_text(text, ';')) {
+        const auto part = trim(one);
         const auto percent = part.find('%');
         const auto share = parse_quantity(part.substr(0, std::min(percent, part.size())));
         if (percent == std::string_view::npos || !share || !share->unit.empty()) {
             return bad_mix(part, "a class begins with its share of the clients, for instance 80%");
         }
-        classes.push_back({share->value / 100, trim(part.substr(percent + 1))});
+        classes.push_back({share->value / 100, std::string(trim(part.substr(percent + 1)))});
         sum += share->value;
     }
     constexpr double tolerance = 0.1;  // thirds, written with one digit after the point
@@ -123,7 +114,8 @@ Result<std::vector<Value>> per_client(std::string_view text, std::size_t clients
 Result<LinkOptions> parse_link(std::string_view text) {
     LinkOptions link;
     bool downlink_given = false;
-    for (const auto part : parts_of(text, ',')) {
+    for (const auto& one : split_text(text, ',')) {
+        const auto part = trim(one);
         const auto equals = std::min(part.find('='), part.size());
         const auto name = trim(part.substr(0, equals));
         const auto value = trim(part.substr(std::min(equals + 1, part.size())));

@@ -2,6 +2,7 @@
 // `causeway simulate --transcript` writes.
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -29,8 +30,12 @@ public:
             text_ += line(queue_.now(), who, what) + "\n";
         }
     }
-    /// Somebody will read it: worth putting into words.
-    [[nodiscard]] bool kept() const { return tell_ || keep_ == Keep::everything; }
+    /// Put into words only when somebody will read it.
+    void add(std::string_view who, const std::invocable auto& describe) {
+        if (tell_ || keep_ == Keep::everything) {
+            add(who, std::string_view(describe()));
+        }
+    }
     [[nodiscard]] const std::string& text() const { return text_; }
     static std::string line(Instant when, std::string_view who, std::string_view what) {
         return fmt::format("{:8.3f} {:<12} {}", seconds(when), who, what);

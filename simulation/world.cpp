@@ -238,9 +238,7 @@ Process& World::process(std::size_t who) {
 }
 
 void World::note(std::size_t who, const std::string& what) {
-    if (transcript_.kept()) {
-        transcript_.add(name(who), "FAULT: " + what);
-    }
+    transcript_.add(name(who), [&] { return "FAULT: " + what; });
 }
 
 // ---------------------------------------------------------------- what is durable

@@ -89,7 +89,6 @@ public:
     [[nodiscard]] const Invariants& invariants() const { return invariants_; }
     [[nodiscard]] RunLog log(ExperimentId id) const { return coordinator_->store().log(id); }
     [[nodiscard]] const std::string& transcript() const { return transcript_.text(); }
-    [[nodiscard]] std::uint64_t actions_run() const { return queue_.actions_run(); }
     [[nodiscard]] const Network& network() const { return *network_; }
 
 private:
