@@ -149,7 +149,9 @@ tl::unexpected<Error> refusal_of(int reason) {
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
         case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
         case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-            return refused("unknown_ca", "the peer's certificate is of another federation's authority");
+            return refused("unknown_ca",
+                           "the peer's certificate is of another federation's authority: join with a token of "
+                           "this federation");
         default:
             return refused("bad_certificate",
                            std::string("the peer's certificate is refused: ") + X509_verify_cert_error_string(reason));
@@ -291,10 +293,14 @@ Result<PeerIdentity> verify_certificate(ByteView certificate, const std::vector<
     TRY_ASSIGN(auto facts, read(peer.get()));
     if (std::ranges::find(roles, facts.identity.role) == roles.end()) {
         return refused("wrong_role", "the peer's certificate is for the role " +
-                                         std::string(to_string(facts.identity.role)) + ", which may not speak here");
+                                         std::string(to_string(facts.identity.role)) +
+                                         ", which may not speak here: join with a token for the role that is "
+                                         "needed");
     }
     if (!federation.empty() && facts.identity.federation != federation) {
-        return refused("wrong_federation", "the peer belongs to the federation " + facts.identity.federation);
+        return refused("wrong_federation", "the peer belongs to the federation " + facts.identity.federation +
+                                               ", not to " + std::string(federation) +
+                                               ": use the state folder, or a token, of the same federation");
     }
     return PeerIdentity{std::move(facts.identity), facts.fingerprint};
 }

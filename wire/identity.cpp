@@ -51,7 +51,8 @@ std::string Identity::uri() const {
 
 Result<Identity> identity_from_uri(std::string_view uri) {
     const auto wrong = [] {
-        return fail(ErrorKind::invalid, "bad_identity", "the certificate names no causeway://federation/role/node");
+        return fail(ErrorKind::invalid, "bad_identity",
+                    "the certificate names no causeway://federation/role/node: join again with a new token");
     };
     if (!uri.starts_with(scheme)) {
         return wrong();

@@ -72,6 +72,14 @@ Error error_of_alert(int alert) {
             return refused("certificate_expired", "the peer says that our certificate has expired: join again");
         case SSL_AD_UNKNOWN_CA:
             return refused("unknown_ca", "the peer does not know our authority: join its federation first");
+        case SSL_AD_BAD_CERTIFICATE:
+            return refused("bad_certificate",
+                           "the peer does not accept our certificate: compare the clocks of both machines, else join "
+                           "again with a new token");
+        case SSL_AD_UNSUPPORTED_CERTIFICATE:
+            return refused("wrong_role",
+                           "the peer says that our certificate is for another role or federation: use the state "
+                           "folder that joined it, or join it with a token of its own");
         case SSL_AD_CERTIFICATE_REQUIRED:
             return refused("no_certificate", "the peer demands a certificate: join its federation first");
         case SSL_AD_NO_APPLICATION_PROTOCOL:
@@ -118,8 +126,8 @@ struct SecureChannel::State {
     std::optional<Error> failure;
     bool open = false;
     ChannelProtocol protocol = ChannelProtocol::session;
-    std::uint64_t received = 0;        // until open; all of an enrolment
-    std::uint64_t records_sealed = 0;  // under the present key
+    std::uint64_t received = 0;                // until open; all of an enrolment
+    std::uint64_t records_sealed = 0;          // under the present key
     std::array<std::byte, length_bytes> head;  // of the message that is arriving
     std::size_t head_size = 0;
     std::uint32_t length = 0;  // of its body, once the head is here

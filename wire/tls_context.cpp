@@ -73,6 +73,9 @@ int alert_reason(const Error& refusal) {
     if (refusal.code == "certificate_expired") {
         return X509_V_ERR_CERT_HAS_EXPIRED;
     }
+    if (refusal.code == "wrong_role" || refusal.code == "wrong_federation" || refusal.code == "bad_identity") {
+        return X509_V_ERR_INVALID_PURPOSE;  // an alert of its own: error_of_alert has the words
+    }
     return refusal.code == "unknown_ca" || refusal.code == "self_signed" ? X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY
                                                                          : X509_V_ERR_CERT_REJECTED;
 }
@@ -155,7 +158,7 @@ TlsSession& session_of(SSL* ssl) {
 Result<ChannelContext> ChannelContext::accepting(const Credentials& credentials, ChannelOptions options) {
     auto state = new_state(TLS_server_method(), credentials.authority_certificate);
     state->end = ChannelEnd::accepting;
-    state->roles = {Role::coordinator, Role::operator_, Role::client, Role::host, Role::aggregator};
+    state->roles = {Role::operator_, Role::client, Role::host, Role::aggregator};
     state->federation = credentials.identity.federation;
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));

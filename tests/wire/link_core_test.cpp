@@ -73,6 +73,15 @@ struct Stage {
         node->core.dial(id, {.to = {"server", 1}, .kind = kind, .session = session}, now, test_now_s);
         return *(clients[id] = std::move(node));
     }
+    /// A node without a certificate, from `host`.
+    void dial_to_enrol(ConnectionId id, const std::string& host) {
+        auto node = std::make_unique<Node>(std::nullopt, std::nullopt);
+        REQUIRE(server.core.accept(id, host + ":" + std::to_string(id), now));
+        const auto authority_key = *certificate_key_digest(federation.authority.certificate);
+        node->core.dial(id, {.to = {"server", 1}, .kind = ConnectionKind::join, .authority_key = authority_key}, now,
+                        test_now_s);
+        clients[id] = std::move(node);
+    }
     /// Dials and says hello.
     Node& join(ConnectionId id, const std::string& name) {
         auto& node = dial(id, name);
@@ -251,6 +260,38 @@ TEST_CASE("a stranger that does not get to its first message goes after 10 s", "
     CHECK(stage.server.network.expelled.contains(1));
     CHECK(stage.server.take<PeerOpened>().empty());
     CHECK(stage.server.take<PeerClosed>().empty());
+}
+
+TEST_CASE("an enrolment ends after 10 s, though its request has come", "[wire][admission]") {
+    Stage stage;
+    stage.dial_to_enrol(1, "192.0.2.1");
+    stage.run(milliseconds(10));
+    REQUIRE(stage.server.take<PeerOpened>().size() == 1);
+    stage.clients[1]->core.send(1, JoinRequest{"site-a", Bytes(32), Bytes(91), Bytes(70)});
+    stage.run(seconds(9));
+    CHECK(stage.server.take<PeerClosed>().empty());
+    stage.run(seconds(2));
+    const auto closed = stage.server.take<PeerClosed>();
+    REQUIRE(closed.size() == 1);
+    CHECK(closed[0].why.code == "join_timeout");
+}
+
+TEST_CASE("enrolments are capped per address, and another address is served meanwhile", "[wire][admission]") {
+    Stage stage;
+    const auto most = LinkLimits{}.joins_per_host;
+    for (ConnectionId id = 1; id <= most + 1; ++id) {
+        stage.dial_to_enrol(id, "192.0.2.1");
+    }
+    stage.dial_to_enrol(most + 2, "[2001:db8::1]");
+    stage.run(milliseconds(20));
+    const auto opened = stage.server.take<PeerOpened>();
+    CHECK(opened.size() == most + 1);
+    CHECK(opened.back().connection == most + 2);
+    std::string told;
+    for (const auto& closed : stage.clients[most + 1]->take<PeerClosed>()) {
+        told = closed.why.code;
+    }
+    CHECK(told == "too_many_joins");
 }
 
 TEST_CASE("strangers that say nothing keep nobody out: the oldest of the busiest host makes room",
