@@ -1,4 +1,4 @@
-// The command line: names, options, help with an example each. CLI11 (it compiles slowly) is here and in command_tree.cpp.
+// The command line: names, options, help with an example each. CLI11, slow to compile, is here and in command_tree.cpp.
 //
 // A function per group adds its commands; the chosen one leaves a closure in `chosen`, which main runs. A line of help
 // fits 100 columns, and every example runs as printed after those before it (tests/e2e/help_test.py holds both).
