@@ -344,6 +344,9 @@ void add_tools(Parser& parser) {
                   "causeway bench sums", bench, run_bench);
     app->add_option("name", bench->name, "one benchmark (default: all)");
     app->add_option("--data", bench->data, "a dataset for those that need one")->type_name("PATH");
+    app->add_option("--rows", bench->rows, "of `training`: only rows whose name has this text")->type_name("TEXT");
+    app->add_option("--threads", bench->threads, "of `training`: how many (default: 1, then 2)")
+        ->check(CLI::Range(1, 256));
 }
 
 void add_service(Parser& parser) {

@@ -247,6 +247,8 @@ int run_man(const ManualOptions& options, Output output);
 struct BenchOptions {
     std::string name;  // empty: all
     std::string data;
+    std::string rows;           // only rows whose name has this text, where a bench can choose; empty: all
+    std::int32_t threads = 0;  // 0: what the bench tries by itself
 };
 int run_bench(const BenchOptions& options, Output output);
 

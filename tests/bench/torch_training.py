@@ -1,35 +1,47 @@
-"""The networks of `causeway bench training` in PyTorch, on the CPU: the other side of the table in docs/performance.md.
+"""The networks of `causeway bench training` on both sides, Causeway and PyTorch, in alternating runs of one command.
 
-    python3 tests/bench/torch_training.py [mlp] [cnn] [resnet]      (python3-torch; says so and ends when it is missing)
+    /usr/bin/python3 tests/bench/torch_training.py [--causeway build/cli/causeway] [--threads 2] [--rounds 3] [ROW...]
 
-Every setting that helped is tried (channels last or not, oneDNN on or off); the best of three medians is printed with
-the process's peak memory.
+A row is mlp, cnn or resnet; without --causeway only PyTorch's side runs. Needs python3-torch (says so when it is
+missing). Each side runs in a process of its own per row and round, so that its peak memory is its own; PyTorch with and
+without channels last. The least of all rounds counts, because other work on the machine can only add. Prints both
+sides, the ratio, and the load at the beginning: above 0.3 the figures are not worth keeping.
 """
+import argparse
+import json
+import os
 import resource
+import subprocess
 import sys
 import time
 
-try:
-    import torch
-    from torch import nn
-except ImportError:
-    sys.exit("skipped: python3-torch is not installed")
-
-torch.set_num_threads(2)
+LINE = "{:<12}{:>14}{:>14}{:>8}{:>16}{:>16}"
 
 
-class Block(nn.Module):
-    def __init__(self, inputs, outputs, stride):
-        super().__init__()
-        self.main = nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs),
-                                  nn.ReLU(inplace=True), nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
-                                  nn.BatchNorm2d(outputs))
-        same = inputs == outputs and stride == 1
-        self.shortcut = nn.Identity() if same else nn.Sequential(
-            nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+def import_torch():
+    global torch, nn
+    try:
+        import torch
+        from torch import nn
+    except ImportError:
+        sys.exit("skipped: python3-torch is not installed (or this is not the Python that has it: /usr/bin/python3)")
 
-    def forward(self, x):
-        return torch.relu_(self.main(x) + self.shortcut(x))
+
+def block(inputs, outputs, stride):
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.main = nn.Sequential(nn.Conv2d(inputs, outputs, 3, stride, 1, bias=False), nn.BatchNorm2d(outputs),
+                                      nn.ReLU(inplace=True), nn.Conv2d(outputs, outputs, 3, 1, 1, bias=False),
+                                      nn.BatchNorm2d(outputs))
+            same = inputs == outputs and stride == 1
+            self.shortcut = nn.Identity() if same else nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+        def forward(self, x):
+            return torch.relu_(self.main(x) + self.shortcut(x))
+
+    return Block()
 
 
 def mlp():
@@ -44,32 +56,98 @@ def cnn():
 def resnet():
     parts, inputs = [nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True)], 64
     for outputs, stride in [(64, 1), (64, 1), (128, 2), (128, 1), (256, 2), (256, 1), (512, 2), (512, 1)]:
-        parts.append(Block(inputs, outputs, stride))
+        parts.append(block(inputs, outputs, stride))
         inputs = outputs
     return nn.Sequential(*parts, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
 
 
-def median_step(make, shape, momentum, steps, last):
+# the network, its input, the momentum, and how many steps are timed
+CASES = {"mlp": (mlp, (128, 784), 0.9, 300), "cnn": (cnn, (64, 1, 28, 28), 0.0, 100),
+         "resnet": (resnet, (64, 3, 32, 32), 0.9, 5)}
+
+
+def least_step(name, channels_last):
+    make, shape, momentum, steps = CASES[name]
     torch.manual_seed(1)
     model, x, y = make(), torch.randn(*shape), torch.randint(0, 10, (shape[0],))
-    if last and len(shape) == 4:
+    if channels_last:
         model, x = model.to(memory_format=torch.channels_last), x.to(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=momentum)
-    times = []
-    for step in range(steps + 2):
+    least = float("inf")
+    for step in range(steps + 1):
         begin = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
         nn.functional.cross_entropy(model(x), y).backward()
         optimizer.step()
-        if step >= 2:
-            times.append(time.perf_counter() - begin)
-    return sorted(times)[len(times) // 2]
+        least = min(least, time.perf_counter() - begin) if step else least
+    return 1e3 * least
 
 
-CASES = {"mlp": (mlp, (128, 784), 0.9, 60), "cnn": (cnn, (64, 1, 28, 28), 0.0, 30),
-         "resnet": (resnet, (64, 3, 32, 32), 0.9, 3)}
-for name in sys.argv[1:] or CASES:
-    make, shape, momentum, steps = CASES[name]
-    best = min((median_step(make, shape, momentum, steps, last), last) for last in (False, True) for _ in range(3))
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"{name}: {1e3 * best[0]:.2f} ms a step, 2 threads{', channels last' if best[1] else ''}, peak {peak:.0f} MB")
+def torch_alone(name, channels_last, threads):
+    """One measurement, as JSON: what the child process prints."""
+    import_torch()
+    torch.set_num_threads(threads)
+    ms = least_step(name, channels_last)
+    print(json.dumps({"ms": ms, "mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+
+
+def run_torch(name, threads):
+    layouts = ["plain", "last"] if len(CASES[name][1]) == 4 else ["plain"]
+    found = []
+    for layout in layouts:
+        out = subprocess.run([sys.executable, __file__, "--alone", layout, "--threads", str(threads), name],
+                             stdout=subprocess.PIPE, check=True, text=True).stdout
+        found.append(json.loads(out))
+    return min(found, key=lambda one: one["ms"])
+
+
+def run_causeway(program, name, threads):
+    """Every row of this network: with bf16 there are two."""
+    out = subprocess.run([program, "bench", "training", "--rows", name, "--threads", str(threads), "--json"],
+                         stdout=subprocess.PIPE, check=True, text=True).stdout
+    rows = [json.loads(line) for line in out.splitlines()]
+    found = {}
+    for row in rows:
+        if row.get("what", "").startswith(name):
+            kind = "bf16" if " bf16" in row["what"] else "f32"
+            found.setdefault(kind, {})["mib" if row["unit"] == "MiB" else "ms"] = row["value"]
+    return found
+
+
+def least(a, b):
+    return b if a is None else {key: min(a[key], b[key]) for key in a}
+
+
+def compare(name, options):
+    theirs, ours = None, {}
+    for _ in range(options.rounds):
+        if options.causeway:
+            for kind, one in run_causeway(options.causeway, name, options.threads).items():
+                ours[kind] = least(ours.get(kind), one)
+        theirs = least(theirs, run_torch(name, options.threads))
+    for kind, one in ours.items():
+        print(LINE.format(f"{name} {kind}", f"{one['ms']:.2f} ms", f"{theirs['ms']:.2f} ms",
+                          f"{one['ms'] / theirs['ms']:.2f}", f"{one['mib']:.0f} MiB", f"{theirs['mib']:.0f} MiB"),
+              flush=True)
+    if not ours:
+        print(LINE.format(name, "", f"{theirs['ms']:.2f} ms", "", "", f"{theirs['mib']:.0f} MiB"), flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--causeway", help="the executable, to run both sides")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--alone", choices=["plain", "last"], help=argparse.SUPPRESS)
+    parser.add_argument("rows", nargs="*", default=list(CASES), metavar="ROW")
+    options = parser.parse_args()
+    if options.alone:
+        return torch_alone(options.rows[0], options.alone == "last", options.threads)
+    import_torch()
+    print(f"{options.threads} threads, {options.rounds} rounds, load {os.getloadavg()[0]:.2f}, torch {torch.__version__}")
+    print(LINE.format("row", "Causeway", "PyTorch", "ratio", "peak", "peak"))
+    for name in options.rows:
+        compare(name, options)
+
+
+main()
