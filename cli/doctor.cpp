@@ -48,12 +48,23 @@ void append(Findings& all, Findings more) {
 }
 
 void check_coordinator_state(const fs::path& state, const Address& listen, Findings& all) {
-    append(all, check_certificate(state / "coordinator", Role::coordinator, wall_clock_unix_s()));
+    const auto now_s = wall_clock_unix_s();
+    all.push_back(check_authority(state / "ca" / "ca.crt", now_s));
+    append(all, check_certificate(state / "coordinator", Role::coordinator, now_s));
+    append(all, check_certificate(state / "operator", Role::operator_, now_s));
     if (state_in_use(state)) {
         append(all, check_coordinators(state / "operator", state / "operator" / "address"));
     } else {
         all.push_back(check_port(listen));
     }
+}
+
+/// What a node and an operator of its own machine have alike; their addresses lie at different places.
+void check_member_state(const fs::path& credentials, Role role, const fs::path& addresses, Findings& all) {
+    const auto now_s = wall_clock_unix_s();
+    all.push_back(check_authority(credentials / "ca.crt", now_s));
+    append(all, check_certificate(credentials, role, now_s));
+    append(all, check_coordinators(credentials, addresses));
 }
 
 Findings check_state(const fs::path& state, StateKind kind, const Address& listen) {
@@ -67,11 +78,12 @@ Findings check_state(const fs::path& state, StateKind kind, const Address& liste
     if (kind == StateKind::coordinator) {
         check_coordinator_state(state, listen, all);
     } else if (kind == StateKind::node) {
-        append(all, check_certificate(state / "node", Role::client, wall_clock_unix_s()));
         all.push_back(check_policy(state));
-        append(all, check_coordinators(state / "node", state / "coordinators"));
+        check_member_state(state / "node", Role::client, state / "coordinators", all);
+    } else if (kind == StateKind::operator_) {
+        check_member_state(state / "operator", Role::operator_, state / "operator" / "address", all);
     } else {
-        all.push_back({"state", Verdict::warn, state.string() + " holds neither a coordinator nor a node",
+        all.push_back({"state", Verdict::warn, state.string() + " holds neither a coordinator, a node nor an operator",
                        "nothing was started on it yet, or another folder is meant", "name the folder of --state"});
     }
     return all;

@@ -27,7 +27,7 @@ struct Finding {
 using Findings = std::vector<Finding>;
 
 /// What the folder belongs to, by what lies in it.
-enum class StateKind { absent, empty, coordinator, node };
+enum class StateKind { absent, empty, coordinator, node, operator_ };
 [[nodiscard]] StateKind kind_of_state(const std::filesystem::path& state);
 /// A live process holds the folder's lock.
 [[nodiscard]] bool state_in_use(const std::filesystem::path& state);
@@ -46,6 +46,8 @@ enum class StateKind { absent, empty, coordinator, node };
 [[nodiscard]] Finding check_lock(const std::filesystem::path& state);
 /// Keys, certificate and authority belong together, and the certificate is in its time by this machine's clock.
 [[nodiscard]] Findings check_certificate(const std::filesystem::path& folder, Role role, std::int64_t now_s);
+/// When the federation's authority ends, and everybody's identity with it.
+[[nodiscard]] Finding check_authority(const std::filesystem::path& certificate, std::int64_t now_s);
 /// The clock against the moment at which the certificate was made.
 [[nodiscard]] Finding check_clock(const CertificateFacts& certificate, std::int64_t now_s);
 [[nodiscard]] Finding check_policy(const std::filesystem::path& state);

@@ -20,16 +20,6 @@ namespace fs = std::filesystem;
 
 constexpr Duration ask_again = std::chrono::seconds(3);  // a person signs: minutes, or days
 
-Result<KeyPair> own_key(const fs::path& state) {
-    const auto file = state / "join.key";
-    if (auto known = load_key(file); known || known.error().kind != ErrorKind::not_found) {
-        return known;
-    }
-    auto made = make_key();
-    TRY(save_key(file, made));
-    return made;
-}
-
 /// Where an identity of this role and its coordinator's addresses lie.
 struct Places {
     fs::path credentials;
@@ -72,7 +62,7 @@ Result<Credentials> ask_until_signed(const JoinToken& token, const KeyPair& key,
 
 Status enrol(const fs::path& state, const JoinToken& token, const std::function<void(std::string_view)>& say,
              Duration wait) {
-    TRY_ASSIGN(const auto key, own_key(state));
+    TRY_ASSIGN(const auto key, load_or_make_key(state / "join.key"));
     TRY_ASSIGN(const auto credentials, ask_until_signed(token, key, say, wait));
     std::string addresses;
     for (const auto& address : token.addresses) {

@@ -22,16 +22,6 @@ bool has(const fs::path& path) {
     return fs::exists(path, ignored);
 }
 
-Result<KeyPair> own_key(const fs::path& folder) {
-    const auto file = folder / "node.key";
-    if (auto known = load_key(file); known || known.error().kind != ErrorKind::not_found) {
-        return known;
-    }
-    auto made = make_key();
-    TRY(save_key(file, made));
-    return made;
-}
-
 Status take_authority(const fs::path& state, const Bytes& certificate) {
     TRY_ASSIGN(const auto key, certificate_key_digest(certificate));
     if (const auto known = read_certificates(state / "ca" / "ca.crt")) {
@@ -81,7 +71,7 @@ Status prepare_external(const fs::path& state, const std::string& federation) {
     TRY(check_name(federation, "the federation's name"));
     for (const auto& own : own_identities) {
         TRY(make_private_folder(state / own.folder));
-        TRY_ASSIGN(const auto key, own_key(state / own.folder));
+        TRY_ASSIGN(const auto key, load_or_make_key(state / own.folder / "node.key"));
         TRY(write_request_file(state, key, {federation, own.role, own.folder}));
     }
     TRY(make_private_folder(state / "ca"));

@@ -248,6 +248,11 @@ Result<CertificateFacts> read_certificate(ByteView certificate) {
     return read(parsed.get());
 }
 
+Result<Validity> certificate_validity(ByteView certificate) {
+    TRY_ASSIGN(const auto parsed, parse(certificate));
+    return Validity{unix_seconds(X509_get0_notBefore(parsed.get())), unix_seconds(X509_get0_notAfter(parsed.get()))};
+}
+
 Digest certificate_fingerprint(ByteView certificate) {
     return sha256(certificate);
 }

@@ -43,7 +43,7 @@ Result<JoinRequest> make_join_request(const JoinToken& token, const KeyPair& key
 // Form first, then possession of the key, then the store: a stranger without a key costs no transaction.
 Result<JoinReply> answer_join_request(const Authority& authority, const JoinRequest& request, std::int64_t now_s,
                                       const EnrolmentDecision& store, std::int64_t lifetime_s) {
-    TRY(check_name(request.name, "node's name"));
+    TRY(check_name(request.name, "the node's name"));
     TRY(check_public_key(request.public_key));
     if (!verify_signature(request.public_key, signed_claim(request.secret, request.name), request.signature)) {
         return fail(ErrorKind::refused, "bad_signature", "the request is not signed by the key it names");

@@ -79,6 +79,12 @@ std::int64_t renewal_due_s(const CertificateFacts& facts);
 std::int64_t renewal_allowed_s(const CertificateFacts& facts);
 /// What a certificate says, believed by nobody yet. errors: corrupt `bad_certificate`, invalid `bad_identity`
 Result<CertificateFacts> read_certificate(ByteView certificate);
+/// The times alone, which an authority's certificate has too. errors: corrupt `bad_certificate`
+struct Validity {
+    std::int64_t not_before_s = 0;
+    std::int64_t not_after_s = 0;
+};
+Result<Validity> certificate_validity(ByteView certificate);
 Digest certificate_fingerprint(ByteView certificate);
 /// DER SubjectPublicKeyInfo. errors: corrupt
 Result<Bytes> certificate_public_key(ByteView certificate);
@@ -135,10 +141,12 @@ Status save_renewed(const std::filesystem::path& folder, ByteView certificate);
 Bytes certificate_to_pem(ByteView certificate);
 /// errors   corrupt `bad_pem`: none, or another thing among them; not_found; overloaded
 Result<std::vector<Bytes>> read_certificates(const std::filesystem::path& file);
-/// ca.key (0600), ca.crt; of an authority elsewhere `external`, which holds the federation's name, instead of a key.
+/// ca.key (0600), ca.crt: of an authority that signs here.
 Status save_authority(const std::filesystem::path& folder, const Authority& authority);
+/// Of one elsewhere, `external` holds the federation's name, instead of a key (coordinator/external_authority.h).
 Result<Authority> load_authority(const std::filesystem::path& folder);
-/// One key alone (made before the certificate exists, so that a repeated enrolment uses the same key).
+/// One key alone: made before its certificate exists, so that whatever is repeated asks with the same key.
+Result<KeyPair> load_or_make_key(const std::filesystem::path& file);
 Status save_key(const std::filesystem::path& file, const KeyPair& key);
 Result<KeyPair> load_key(const std::filesystem::path& file);
 

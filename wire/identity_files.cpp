@@ -131,6 +131,15 @@ Result<KeyPair> load_key(const std::filesystem::path& file) {
     return key_from_private(der);
 }
 
+Result<KeyPair> load_or_make_key(const std::filesystem::path& file) {
+    if (auto known = load_key(file); known || known.error().kind != ErrorKind::not_found) {
+        return known;
+    }
+    auto made = make_key();
+    TRY(save_key(file, made));
+    return made;
+}
+
 Status save_credentials(const std::filesystem::path& folder, const Credentials& credentials) {
     TRY(save_key(folder / "node.key", credentials.key));
     TRY(write_certificate(folder / "ca.crt", credentials.authority_certificate));
@@ -149,17 +158,11 @@ Result<Credentials> load_credentials(const std::filesystem::path& folder) {
 Result<KeyPair> next_key(const std::filesystem::path& folder) {
     TRY_ASSIGN(const auto certificate, read_pem(folder / "node.crt", certificate_label));
     const auto file = folder / "next.key";
-    auto known = load_key(file);
+    const auto known = load_key(file);
     if (known && check_belongs(folder, *known, certificate)) {  // in force already: killed before the last step
         TRY(rename_durably(file, folder / "node.key"));
-        known = load_key(file);
     }
-    if (known || known.error().kind != ErrorKind::not_found) {
-        return known;
-    }
-    auto made = make_key();
-    TRY(save_key(file, made));
-    return made;
+    return load_or_make_key(file);
 }
 
 Status save_renewed(const std::filesystem::path& folder, ByteView certificate) {
@@ -168,9 +171,9 @@ Status save_renewed(const std::filesystem::path& folder, ByteView certificate) {
     TRY(write_certificate(folder / "node.crt", certificate));
     return rename_durably(folder / "next.key", folder / "node.key");
 }
+
 Status save_authority(const std::filesystem::path& folder, const Authority& authority) {
-    TRY(authority.signs_here() ? save_key(folder / "ca.key", authority.key)
-                               : write_file_durably(folder / "external", as_bytes(authority.federation + "\n")));
+    TRY(save_key(folder / "ca.key", authority.key));
     return write_certificate(folder / "ca.crt", authority.certificate);
 }
 

@@ -54,6 +54,31 @@ TEST_CASE("a certificate is fine in its time, looked at near its end, and mended
     CHECK(verdict_of(at(-7200), "clock") == Verdict::warn);
 }
 
+TEST_CASE("the authority's end is said years before, with what to do, and found when it is there", "[doctor]") {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path / "node";
+    enrol(folder);
+    const auto at = [&](std::int64_t later_s) { return check_authority(folder / "ca.crt", made_s + later_s); };
+    CHECK(at(day_s).verdict == Verdict::ok);
+    CHECK(at(day_s).what.find("2037-01-12") != std::string::npos);
+    CHECK(at(3000 * day_s).verdict == Verdict::ok);
+    CHECK(at(3300 * day_s).verdict == Verdict::warn);
+    CHECK(at(3300 * day_s).mend.find("new federation") != std::string::npos);
+    CHECK(at(3650 * day_s).verdict == Verdict::fail);
+    std::filesystem::remove(folder / "ca.crt");
+    CHECK(at(day_s).verdict == Verdict::fail);
+}
+
+TEST_CASE("who is to renew a certificate that ends soon is said for each role", "[doctor]") {
+    const TemporaryFolder temporary;
+    const auto folder = temporary.path / "own";
+    enrol(folder);
+    const auto mend = [&](Role role) { return check_certificate(folder, role, made_s + 85 * day_s)[0].mend; };
+    CHECK(mend(Role::coordinator).find("coordinator.csr") != std::string::npos);
+    CHECK(mend(Role::operator_).find("causeway node list") != std::string::npos);
+    CHECK(mend(Role::client).find("keep the node connected") != std::string::npos);
+}
+
 TEST_CASE("a certificate of another authority, a wide key and a missing key are told", "[doctor]") {
     const TemporaryFolder temporary;
     const auto folder = temporary.path / "node";

@@ -56,12 +56,14 @@ class Doctor(unittest.TestCase):
         federation.start_coordinator()
         federation.join_clients(1)
         node = os.path.join(federation.folder, "client-1")
-        for state in (federation.state, node):
+        alice = os.path.join(federation.folder, "alice")
+        self.assertEqual(0, run("join", federation.token("alice", "--role", "operator"), "--state", alice).returncode)
+        for state in (federation.state, node, alice):
             with self.subTest(state=state):
                 done = self.doctor("--state", state)
                 self.assertEqual(0, done.returncode, done.stdout)
                 found = checks(done)
-                for check in ("modes", "lock", "certificate", "clock", "coordinator"):
+                for check in ("modes", "lock", "authority", "certificate", "clock", "coordinator"):
                     self.assertEqual("ok", found[check], done.stdout)
         self.assertEqual("succeeded", federation.finish(federation.submit(
             "--set", "experiment.rounds=2", "--set", "sync.min_clients=1"))["state"])  # nobody was disturbed
