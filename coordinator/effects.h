@@ -28,6 +28,7 @@ struct SessionOpened {
     std::string node;  // from the certificate
     std::string role;  // client | operator | host | aggregator
     Hello hello;
+    Digest fingerprint{};  // of the certificate: for rosters
 };
 struct SessionClosed {
     SessionId session = 0;
@@ -59,6 +60,12 @@ struct ModelMade {
     ExperimentId experiment = 0;
     Digest model;
     std::uint64_t bytes = 0;
+};
+/// OpenRound of a round of relays: the segments that every group starts from, and how large they are.
+struct RoundOpened {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    std::vector<std::pair<Digest, std::uint64_t>> segments;  // by stage
 };
 /// AbsorbUpdate: fetched, decoded, past the firewall and in the sum; or not.
 struct UpdateAbsorbed {
@@ -106,7 +113,7 @@ struct JobFailed {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
-                 ModelMade, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed>;
+                 ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed>;
 
 // ---------------------------------------------------------------- effects
 // persists, executed in order, all of one step in one SQLite transaction
@@ -183,6 +190,7 @@ struct AbsorbUpdate {
     std::string node;
     SessionId session = 0;
     HeldUpdate update;
+    std::string segment{};  // of a relay's turn: its layers; the update is then a segment file, and is kept as one
 };
 /// Give up the member's AbsorbUpdate that is under way. It is answered by UpdateAbsorbed all the same: with a
 /// fetch_error (code `cancelled`) when nothing of it is in the sum, or as absorbed when that was already done.
@@ -191,10 +199,17 @@ struct CancelAbsorb {
     std::uint32_t round = 0;
     std::string node;
 };
+/// What a group of relays has come to: it enters the sum as one update.
+struct GroupResult {
+    std::vector<Digest> segments;  // by stage
+    std::uint64_t examples = 0;
+    bool operator==(const GroupResult&) const = default;
+};
 /// Division, outer optimizer, snapshot, fsync, rename, folder fsync.
 struct FinishRound {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
+    std::vector<GroupResult> groups{};  // of a round of relays
 };
 /// Answered by ModelEvaluated or JobFailed, one after the other in the order asked. Where only clients evaluate there
 /// is no answer: the job then keeps the model for them. In every case it stays until its evaluation is stored.

@@ -232,6 +232,9 @@ void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     after_commit(turn, std::move(cohort));
 }
 
+/// A round of whole models begins without waiting for its sum.
+void ExperimentMachine::on_round_opened(Turn, const RoundOpened&) {}
+
 void ExperimentMachine::on_absorbed(Turn turn, const UpdateAbsorbed& absorbed) {
     if (phase_ == Phase::open && absorbed.round == round_->number()) {
         if (absorbed.refusal) {

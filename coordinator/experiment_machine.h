@@ -68,6 +68,7 @@ public:
     void answer_over(const Turn& turn, SessionId session) const;
     void on_message(Turn turn, const Member& member, const Message& message);
     void on_model_made(Turn turn, const ModelMade& made);
+    void on_round_opened(Turn turn, const RoundOpened& opened);
     void on_absorbed(Turn turn, const UpdateAbsorbed& absorbed);
     void on_snapshot(Turn turn, const SnapshotWritten& snapshot);
     void on_commit_stored(Turn turn, const CommitStored& stored);

@@ -69,7 +69,8 @@ void Loop::on_peer(const PeerMessage& event) {
         log_line(
             level_of(identity), "coordinator",
             fmt::format("{} {} connected from {}", to_string(identity.role), identity.node, session->second.address));
-        return step(SessionOpened{event.connection, identity.node, std::string(to_string(identity.role)), *hello});
+        return step(SessionOpened{event.connection, identity.node, std::string(to_string(identity.role)), *hello,
+                                  session->second.peer.fingerprint});
     }
     if (const auto* request = std::get_if<Request>(&event.message); request && is_desk_verb(*request)) {
         return on_request(event.connection, session->second, *request);

@@ -244,6 +244,12 @@ void Coordinator::on(Instant now, const ModelMade& event, CoordinatorEffects& ef
     }
 }
 
+void Coordinator::on(Instant now, const RoundOpened& event, CoordinatorEffects& effects) {
+    if (auto* experiment = find(event.experiment)) {
+        experiment->on_round_opened({now, members_, busy_for(event.experiment), effects}, event);
+    }
+}
+
 void Coordinator::on(Instant now, const UpdateAbsorbed& event, CoordinatorEffects& effects) {
     if (auto* experiment = find(event.experiment)) {
         experiment->on_absorbed({now, members_, busy_for(event.experiment), effects}, event);

@@ -30,8 +30,10 @@ std::vector<DatasetDeclaration> merged(std::vector<DatasetDeclaration> now,
 /// References to members are valid until the next open or close.
 const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& effects) {
     const auto& hello = opened.hello;
-    Member fresh{opened.node,    opened.role,    opened.session,         false,
-                 hello.datasets, hello.software, hello.compute_signature};
+    Member fresh{opened.node,    opened.role,    opened.session,          false,
+                 hello.datasets, hello.software, hello.compute_signature, opened.fingerprint,
+                 hello.addresses};
+    fresh.splits = std::ranges::count(hello.features, split_feature) > 0;
     if (opened.role == "operator") {
         return operators_[opened.session] = std::move(fresh);
     }

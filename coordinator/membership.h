@@ -23,6 +23,9 @@ struct Member {
     std::vector<DatasetDeclaration> datasets;
     std::string software;
     std::string compute_signature;
+    Digest fingerprint{};                   // of its certificate
+    std::vector<std::string> addresses{};   // where other nodes reach it
+    bool splits = false;                    // says that it takes cells of a split model
 };
 
 class Membership {

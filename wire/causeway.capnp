@@ -47,6 +47,8 @@ struct Metrics {
   loss @0 :Float64;       # may be any number: the coordinator judges it
   examples @1 :UInt64;
   trainSeconds @2 :Float64;
+  streamSent @3 :UInt64;  # payload bytes of streams, of a cell that has any
+  streamReceived @4 :UInt64;
 }
 
 struct HeldUpdate {
@@ -87,6 +89,7 @@ struct Hello {
   datasets @5 :List(DatasetDeclaration);
   held @6 :List(HeldUpdate);      # each answered by Committed
   experiments @7 :List(UInt64);   # whose client state the node keeps; those that are over are answered by Ended
+  addresses @8 :List(Text);       # "HOST:PORT", where other nodes may open streams to it
 }
 
 struct Progress {
@@ -115,8 +118,13 @@ struct Welcome {
   federation @3 :Text;
 }
 
+struct CellPeer {
+  cell @0 :UInt32;                # as the program numbers it
+  node @1 :Text;
+}
+
 struct Assign {
-  # One cell for one round. Texts are in the experiment file's spelling.
+  # One cell for one round, or for one turn of a tour. Texts are in the experiment file's spelling.
   lease @0 :Lease;
   experimentName @1 :Text;
   rounds @2 :UInt32;
@@ -138,6 +146,13 @@ struct Assign {
   submittedBy @18 :Text;          # the operator's node name; empty likewise
   continues @19 :List(UInt64);    # the experiments that this one goes on from, the nearest first: the client state of
                                   # the first of them that the node has is what it starts with
+  segment @20 :Text;              # the layers of this cell, "[0, 3)"; empty: all. model is then a segment file
+  cell @21 :UInt32;
+  group @22 :UInt32;              # the replica of the mesh
+  microbatches @23 :UInt32 = 1;   # at least 1
+  peers @24 :List(CellPeer);      # the cells that the program names
+  dataNode @25 :Text;             # whose examples flow: the key of the turn's random choices; empty: this node's
+  examples @26 :UInt64;           # how many, of one local epoch; 0: the node's own
 }
 
 struct Counted {
@@ -236,6 +251,64 @@ struct JoinReply {
   federation @2 :Text;
 }
 
+struct RosterEntry {
+  node @0 :Text;
+  role @1 :Text;
+  fingerprint @2 :Data;           # SHA-256 of the certificate's DER
+  experiment @3 :UInt64;
+  addresses @4 :List(Text);       # "HOST:PORT"; empty: it connects to this node, or only the relay reaches it
+  expiresMs @5 :UInt32;           # from now, at most 60 s
+}
+
+struct Roster {
+  # Coordinator to node, on the control connection: who may talk to it, in place of what was said before. Renewed well
+  # before it expires; a stream connection without a live entry is closed.
+  entries @0 :List(RosterEntry);
+}
+
+struct StreamOpen {
+  # First message of a stream connection, from the connecting side. The accepting side wants a live roster entry of
+  # exactly the certificate that connects.
+  experiment @0 :UInt64;
+}
+
+struct StreamData {
+  # The payload (1 byte to 1 MiB) follows the header in the same message.
+  lease @0 :Lease;                # of the turn that both cells are in
+  cell @1 :UInt32;                # the sender's
+  kind @2 :UInt32;                # 0 activations, 1 gradients (f32), 2 labels (i64), 3 targets (f32)
+  epoch @3 :UInt32;
+  batch @4 :UInt32;
+  microbatch @5 :UInt32;
+  rows @6 :UInt64;
+  offset @7 :UInt64;              # of the payload in the whole
+  total @8 :UInt64;               # bytes of the whole; offset + payload is at most this
+}
+
+struct RelayOpen {
+  # A node asks the coordinator to forward frames to another that it cannot reach itself. The coordinator says the same
+  # to that node, with its own number of the pair and the asker's name.
+  pair @0 :UInt64;
+  node @1 :Text;
+  experiment @2 :UInt64;
+}
+
+struct RelayFrame {
+  # The payload (1 byte to 1 MiB) follows: bytes of the TLS session between the two nodes.
+  pair @0 :UInt64;
+}
+
+struct RelayCredit {
+  pair @0 :UInt64;
+  bytes @1 :UInt64;               # that may be sent beyond what was granted before
+}
+
+struct RelayEnd {
+  pair @0 :UInt64;
+  code @1 :Text;                  # "" a planned end
+  message @2 :Text;
+}
+
 struct Envelope {
   # Every message is one Envelope.
   union {
@@ -262,5 +335,12 @@ struct Envelope {
     transferEnd @20 :TransferEnd;
     joinRequest @21 :JoinRequest;
     joinReply @22 :JoinReply;
+    roster @23 :Roster;
+    streamOpen @24 :StreamOpen;
+    streamData @25 :StreamData;
+    relayOpen @26 :RelayOpen;
+    relayFrame @27 :RelayFrame;
+    relayCredit @28 :RelayCredit;
+    relayEnd @29 :RelayEnd;
   }
 }

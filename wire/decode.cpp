@@ -26,6 +26,9 @@ constexpr std::size_t max_text = 4096;
 constexpr std::size_t max_error_text = 64 * 1024;  // lists every mistake of a file
 constexpr std::size_t max_long_text = 240 * 1024;  // fits a header beside the other fields
 constexpr std::size_t max_list = 1024;
+constexpr std::size_t max_addresses = 32;
+constexpr std::uint32_t max_roster_ms = 60'000;
+constexpr std::uint32_t stream_kinds = 4;
 constexpr std::size_t max_rank = 8;
 constexpr std::uint64_t max_size = std::uint64_t{1} << 62;
 constexpr std::int64_t max_dimension = std::int64_t{1} << 48;
@@ -134,6 +137,8 @@ struct Reader {
         held.metrics.loss = from.getMetrics().getLoss();
         held.metrics.examples = from.getMetrics().getExamples();
         held.metrics.train_seconds = judge.duration(from.getMetrics().getTrainSeconds(), "metrics.train_seconds");
+        held.metrics.stream_sent = judge.size(from.getMetrics().getStreamSent(), "metrics.stream_sent");
+        held.metrics.stream_received = judge.size(from.getMetrics().getStreamReceived(), "metrics.stream_received");
         held.start_model = judge.digest(from.getStartModel(), "update.start_model");
         return held;
     }
@@ -154,15 +159,19 @@ struct Reader {
         }
         return all;
     }
+    std::vector<std::string> texts(capnp::List<capnp::Text>::Reader from, std::size_t most, const char* what) {
+        std::vector<std::string> all;
+        for (unsigned i = 0; i < judge.count(from.size(), most, what); ++i) {
+            all.push_back(judge.text(from[i], max_name, what));
+        }
+        return all;
+    }
     Hello read(cs::Hello::Reader from) {
         Hello hello;
         hello.version_min = from.getVersionMin();
         hello.version_max = from.getVersionMax();
         judge.require(hello.version_min <= hello.version_max, "hello.version_min above version_max");
-        const auto features = from.getFeatures();
-        for (unsigned i = 0; i < judge.count(features.size(), max_list, "hello.features"); ++i) {
-            hello.features.push_back(judge.text(features[i], max_name, "hello.features"));
-        }
+        hello.features = texts(from.getFeatures(), max_list, "hello.features");
         hello.software = judge.text(from.getSoftware(), max_code, "hello.software");
         hello.compute_signature = judge.text(from.getComputeSignature(), max_text, "hello.compute_signature");
         const auto datasets = from.getDatasets();
@@ -174,6 +183,7 @@ struct Reader {
             hello.held.push_back(read(held[i]));
         }
         hello.experiments = numbers(from.getExperiments(), "hello.experiments");
+        hello.addresses = texts(from.getAddresses(), max_addresses, "hello.addresses");
         return hello;
     }
     Progress read(cs::Progress::Reader from) {
@@ -212,6 +222,17 @@ struct Reader {
         assign.regime = judge.text(from.getRegime(), max_name, "assign.regime");
         assign.submitted_by = judge.text(from.getSubmittedBy(), max_name, "assign.submitted_by");
         assign.continues = numbers(from.getContinues(), "assign.continues");
+        assign.segment = judge.text(from.getSegment(), max_code, "assign.segment");
+        assign.cell = from.getCell();
+        assign.group = from.getGroup();
+        assign.microbatches = from.getMicrobatches();
+        judge.require(assign.microbatches > 0, "assign.microbatches is 0");
+        const auto peers = from.getPeers();
+        for (unsigned i = 0; i < judge.count(peers.size(), max_list, "assign.peers"); ++i) {
+            assign.peers.push_back({peers[i].getCell(), judge.text(peers[i].getNode(), max_name, "assign.peers")});
+        }
+        assign.data_node = judge.text(from.getDataNode(), max_name, "assign.data_node");
+        assign.examples = judge.size(from.getExamples(), "assign.examples");
         return assign;
     }
     Counted read(cs::Counted::Reader from) {
@@ -289,6 +310,49 @@ struct Reader {
                 judge.text(from.getFederation(), max_name, "join_reply.federation")};
     }
 
+    RosterEntry read(cs::RosterEntry::Reader from) {
+        judge.require(from.getExpiresMs() <= max_roster_ms, "roster.expires_ms");
+        return {judge.text(from.getNode(), max_name, "roster.node"),
+                judge.text(from.getRole(), max_name, "roster.role"),
+                judge.digest(from.getFingerprint(), "roster.fingerprint"),
+                from.getExperiment(),
+                texts(from.getAddresses(), max_addresses, "roster.addresses"),
+                from.getExpiresMs()};
+    }
+    Roster read(cs::Roster::Reader from) {
+        Roster roster;
+        const auto entries = from.getEntries();
+        for (unsigned i = 0; i < judge.count(entries.size(), max_list, "roster.entries"); ++i) {
+            roster.entries.push_back(read(entries[i]));
+        }
+        return roster;
+    }
+    StreamOpen read(cs::StreamOpen::Reader from) { return {from.getExperiment()}; }
+    StreamData read(cs::StreamData::Reader from) {
+        judge.require(from.getKind() < stream_kinds, "stream_data.kind");
+        return {read(from.getLease()),
+                from.getCell(),
+                from.getKind(),
+                from.getEpoch(),
+                from.getBatch(),
+                from.getMicrobatch(),
+                judge.size(from.getRows(), "stream_data.rows"),
+                judge.size(from.getOffset(), "stream_data.offset"),
+                judge.size(from.getTotal(), "stream_data.total"),
+                {}};
+    }
+    RelayOpen read(cs::RelayOpen::Reader from) {
+        return {from.getPair(), judge.text(from.getNode(), max_name, "relay_open.node"), from.getExperiment()};
+    }
+    RelayFrame read(cs::RelayFrame::Reader from) { return {from.getPair(), {}}; }
+    RelayCredit read(cs::RelayCredit::Reader from) {
+        return {from.getPair(), judge.size(from.getBytes(), "relay_credit.bytes")};
+    }
+    RelayEnd read(cs::RelayEnd::Reader from) {
+        return {from.getPair(), judge.text(from.getCode(), max_code, "relay_end.code"),
+                judge.text(from.getMessage(), max_text, "relay_end.message")};
+    }
+
     std::optional<Message> read(cs::Envelope::Reader from) {
         switch (from.which()) {
             case cs::Envelope::HEARTBEAT:
@@ -337,6 +401,20 @@ struct Reader {
                 return read(from.getJoinRequest());
             case cs::Envelope::JOIN_REPLY:
                 return read(from.getJoinReply());
+            case cs::Envelope::ROSTER:
+                return read(from.getRoster());
+            case cs::Envelope::STREAM_OPEN:
+                return read(from.getStreamOpen());
+            case cs::Envelope::STREAM_DATA:
+                return read(from.getStreamData());
+            case cs::Envelope::RELAY_OPEN:
+                return read(from.getRelayOpen());
+            case cs::Envelope::RELAY_FRAME:
+                return read(from.getRelayFrame());
+            case cs::Envelope::RELAY_CREDIT:
+                return read(from.getRelayCredit());
+            case cs::Envelope::RELAY_END:
+                return read(from.getRelayEnd());
         }
         return std::nullopt;  // a kind of a later version
     }
@@ -365,19 +443,23 @@ Result<Message> read_header(kj::ArrayPtr<const capnp::word> words) {
     return std::move(*message);
 }
 
-/// A Chunk takes the payload; every other kind must have none.
+/// Chunks, stream data and relayed frames take the payload; every other kind must have none.
 Status attach_payload(Message& message, ByteView payload) {
     auto* chunk = std::get_if<Chunk>(&message);
-    if (!chunk) {
+    auto* data = std::get_if<StreamData>(&message);
+    auto* frame = std::get_if<RelayFrame>(&message);
+    if (!chunk && !data && !frame) {
         return payload.empty() ? Status() : corrupt("bytes after the header of a message without payload");
     }
+    const auto name = std::string(message_name(message));
     if (payload.empty() || payload.size() > max_chunk_bytes) {
-        return corrupt("chunk: the payload is not 1 byte to 1 MiB");
+        return corrupt(name + ": the payload is not 1 byte to 1 MiB");
     }
-    if (chunk->offset + payload.size() > chunk->total) {
-        return corrupt("chunk: reaches beyond the total it declares");
+    if ((chunk && chunk->offset + payload.size() > chunk->total) ||
+        (data && data->offset + payload.size() > data->total)) {
+        return corrupt(name + ": reaches beyond the total it declares");
     }
-    chunk->payload = to_bytes(payload);
+    (chunk ? chunk->payload : data ? data->payload : frame->payload) = to_bytes(payload);
     return {};
 }
 

@@ -51,12 +51,20 @@ void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
     metrics.setLoss(held.metrics.loss);
     metrics.setExamples(held.metrics.examples);
     metrics.setTrainSeconds(held.metrics.train_seconds);
+    metrics.setStreamSent(held.metrics.stream_sent);
+    metrics.setStreamReceived(held.metrics.stream_received);
     to.setStartModel(raw(held.start_model));
 }
 void put(cs::ErrorNotice::Builder to, const ErrorNotice& notice) {
     to.setKind(static_cast<cs::ErrorKind>(notice.kind));  // the enums have one order (a test goes through all)
     to.setCode(text(notice.code));
     to.setMessage(text(notice.message));
+}
+
+void put(capnp::List<capnp::Text>::Builder to, const std::vector<std::string>& texts) {
+    for (unsigned i = 0; i < to.size(); ++i) {
+        to.set(i, text(texts[i]));
+    }
 }
 
 // Parts that several kinds share. Lists are bounded by decode at the other end; a list of ours over its limit is a
@@ -77,10 +85,7 @@ struct Writer {
         auto h = to.initHello();
         h.setVersionMin(m.version_min);
         h.setVersionMax(m.version_max);
-        auto features = h.initFeatures(static_cast<unsigned>(m.features.size()));
-        for (unsigned i = 0; i < features.size(); ++i) {
-            features.set(i, text(m.features[i]));
-        }
+        put(h.initFeatures(static_cast<unsigned>(m.features.size())), m.features);
         h.setSoftware(text(m.software));
         h.setComputeSignature(text(m.compute_signature));
         auto datasets = h.initDatasets(static_cast<unsigned>(m.datasets.size()));
@@ -95,6 +100,7 @@ struct Writer {
         for (unsigned i = 0; i < experiments.size(); ++i) {
             experiments.set(i, m.experiments[i]);
         }
+        put(h.initAddresses(static_cast<unsigned>(m.addresses.size())), m.addresses);
     }
     void operator()(const Progress& m) {
         auto p = to.initProgress();
@@ -146,6 +152,17 @@ struct Writer {
         for (unsigned i = 0; i < continues.size(); ++i) {
             continues.set(i, m.continues[i]);
         }
+        a.setSegment(text(m.segment));
+        a.setCell(m.cell);
+        a.setGroup(m.group);
+        a.setMicrobatches(m.microbatches);
+        auto peers = a.initPeers(static_cast<unsigned>(m.peers.size()));
+        for (unsigned i = 0; i < peers.size(); ++i) {
+            peers[i].setCell(m.peers[i].cell);
+            peers[i].setNode(text(m.peers[i].node));
+        }
+        a.setDataNode(text(m.data_node));
+        a.setExamples(m.examples);
     }
     void operator()(const Counted& m) {
         auto c = to.initCounted();
@@ -237,6 +254,49 @@ struct Writer {
         j.setCaCertificate(raw(m.ca_certificate));
         j.setFederation(text(m.federation));
     }
+    void operator()(const Roster& m) {
+        auto entries = to.initRoster().initEntries(static_cast<unsigned>(m.entries.size()));
+        for (unsigned i = 0; i < entries.size(); ++i) {
+            const auto& entry = m.entries[i];
+            entries[i].setNode(text(entry.node));
+            entries[i].setRole(text(entry.role));
+            entries[i].setFingerprint(raw(entry.fingerprint));
+            entries[i].setExperiment(entry.experiment);
+            put(entries[i].initAddresses(static_cast<unsigned>(entry.addresses.size())), entry.addresses);
+            entries[i].setExpiresMs(entry.expires_ms);
+        }
+    }
+    void operator()(const StreamOpen& m) { to.initStreamOpen().setExperiment(m.experiment); }
+    void operator()(const StreamData& m) {
+        auto s = to.initStreamData();
+        put(s.initLease(), m.lease);
+        s.setCell(m.cell);
+        s.setKind(m.kind);
+        s.setEpoch(m.epoch);
+        s.setBatch(m.batch);
+        s.setMicrobatch(m.microbatch);
+        s.setRows(m.rows);
+        s.setOffset(m.offset);
+        s.setTotal(m.total);
+    }
+    void operator()(const RelayOpen& m) {
+        auto r = to.initRelayOpen();
+        r.setPair(m.pair);
+        r.setNode(text(m.node));
+        r.setExperiment(m.experiment);
+    }
+    void operator()(const RelayFrame& m) { to.initRelayFrame().setPair(m.pair); }
+    void operator()(const RelayCredit& m) {
+        auto r = to.initRelayCredit();
+        r.setPair(m.pair);
+        r.setBytes(m.bytes);
+    }
+    void operator()(const RelayEnd& m) {
+        auto r = to.initRelayEnd();
+        r.setPair(m.pair);
+        r.setCode(text(m.code));
+        r.setMessage(text(m.message));
+    }
 };
 
 }  // namespace
@@ -246,15 +306,15 @@ Bytes encode(const Message& message) {
     std::visit(Writer{builder.initRoot<cs::Envelope>()}, message);
     const auto words = capnp::messageToFlatArray(builder);
     const auto header = words.asBytes();
-    const auto* chunk = std::get_if<Chunk>(&message);
+    const auto* payload = payload_of(message);
     const auto length = static_cast<std::uint32_t>(header.size());
     Bytes bytes;
-    bytes.reserve(sizeof(length) + header.size() + (chunk ? chunk->payload.size() : 0));
+    bytes.reserve(sizeof(length) + header.size() + (payload ? payload->size() : 0));
     const auto append = [&](ByteView part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
     append(std::as_bytes(std::span(&length, 1)));
     append(std::as_bytes(std::span(header.begin(), header.size())));
-    if (chunk) {
-        append(chunk->payload);
+    if (payload) {
+        append(*payload);
     }
     return bytes;
 }

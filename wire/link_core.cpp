@@ -347,7 +347,7 @@ Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
     const Message message = std::move(peer.outbox.front());
     peer.outbox.pop_front();
     auto bytes = encode(message);
-    if (!std::holds_alternative<Chunk>(message) && bytes.size() > max_header_bytes) {
+    if (payload_of(message) == nullptr && bytes.size() > max_header_bytes) {
         log_error("link", std::string(message_name(message)) + " to " + peer.address + " is too long and left out");
         const auto* reply = std::get_if<Reply>(&message);
         if (!reply) {
@@ -369,7 +369,7 @@ bool LinkCore::seal_next(Peer& peer, Instant now) {
     }
     Bytes frame;
     while (!peer.outbox.empty() && frame.size() < small_frame) {
-        if (!frame.empty() && std::holds_alternative<Chunk>(peer.outbox.front())) {
+        if (!frame.empty() && payload_of(peer.outbox.front()) != nullptr) {
             break;
         }
         if (const auto sealed = seal_one(peer, frame); !sealed) {

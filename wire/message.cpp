@@ -7,11 +7,23 @@ namespace causeway {
 namespace {
 
 constexpr std::array<std::string_view, std::variant_size_v<Message>> names = {
-    "heartbeat", "error_notice", "bye",     "hello",     "progress",     "offer",        "decline",   "welcome",
-    "assign",    "counted",      "refused", "committed", "dropped",      "ended",        "request",   "reply",
-    "attach",    "pull",         "credit",  "chunk",     "transfer_end", "join_request", "join_reply"};
+    "heartbeat",   "error_notice", "bye",        "hello",       "progress",     "offer",        "decline",    "welcome",
+    "assign",      "counted",      "refused",    "committed",   "dropped",      "ended",        "request",    "reply",
+    "attach",      "pull",         "credit",     "chunk",       "transfer_end", "join_request", "join_reply", "roster",
+    "stream_open", "stream_data",  "relay_open", "relay_frame", "relay_credit", "relay_end"};
 
 }  // namespace
+
+const Bytes* payload_of(const Message& message) {
+    if (const auto* chunk = std::get_if<Chunk>(&message)) {
+        return &chunk->payload;
+    }
+    if (const auto* data = std::get_if<StreamData>(&message)) {
+        return &data->payload;
+    }
+    const auto* frame = std::get_if<RelayFrame>(&message);
+    return frame ? &frame->payload : nullptr;
+}
 
 std::string_view message_name(const Message& message) {
     return names[message.index()];

@@ -17,6 +17,8 @@ namespace causeway {
 constexpr std::uint32_t protocol_version = 1;      // N
 constexpr std::uint32_t protocol_version_min = 1;  // N-1, once there is one
 
+constexpr const char* split_feature = "split";  // of a Hello: takes cells of a split model
+
 /// Whose word counts: everything a member says about a round names the lease it speaks under.
 struct Lease {
     std::uint64_t epoch = 0;  // rises at each coordinator start
@@ -40,6 +42,8 @@ struct Metrics {
     double loss = 0;             // mean over the examples trained on, last local epoch
     std::uint64_t examples = 0;  // seen, epochs counted
     double train_seconds = 0;
+    std::uint64_t stream_sent = 0;  // of a cell that streams to another: payload bytes
+    std::uint64_t stream_received = 0;
     bool operator==(const Metrics&) const = default;
 };
 
@@ -84,6 +88,7 @@ struct Hello {
     std::vector<DatasetDeclaration> datasets;
     std::vector<HeldUpdate> held;   // asks what became of them
     std::vector<std::uint64_t> experiments;  // whose state it keeps: those that are over are answered by Ended
+    std::vector<std::string> addresses{};    // where other nodes may open streams to it
     bool operator==(const Hello&) const = default;
 };
 /// The assignment is being worked on; also the answer to `Assign`.
@@ -116,7 +121,13 @@ struct Welcome {
     std::string federation;
     bool operator==(const Welcome&) const = default;
 };
-/// One cell for one round. Texts are in the spelling of the experiment file; each has one parser.
+/// Another cell of the mesh that a program sends to or receives from.
+struct CellPeer {
+    std::uint32_t cell = 0;  // as the program numbers it
+    std::string node;
+    bool operator==(const CellPeer&) const = default;
+};
+/// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one parser.
 struct Assign {
     Lease lease;
     std::string experiment_name;
@@ -138,6 +149,14 @@ struct Assign {
     std::string regime;        // the preset's name; empty: an older coordinator did not say
     std::string submitted_by;  // the operator who submitted the experiment; empty likewise
     std::vector<std::uint64_t> continues;  // of a resumed experiment those before it, whose client state goes on
+    // Of a mesh with several stages; empty and 0 else.
+    std::string segment{};           // the layers that this node holds: "[0, 3)"; `model` is then a segment file
+    std::uint32_t cell = 0;          // as the programs of the others number this one
+    std::uint32_t group = 0;         // the replica of the mesh
+    std::uint32_t microbatches = 1;  // equal parts of a batch
+    std::vector<CellPeer> peers{};   // the cells that the program names
+    std::string data_node{};         // whose examples flow: the key of all random choices of the turn
+    std::uint64_t examples = 0;      // so many, of one local epoch
     bool operator==(const Assign&) const = default;
 };
 /// The update is in the sum; keep it until Committed.
@@ -198,6 +217,66 @@ struct Reply {
     bool operator==(const Reply&) const = default;
 };
 
+// ---- streams between nodes
+/// One line of the roster: who may talk to this node, and where it is.
+struct RosterEntry {
+    std::string node;
+    std::string role;
+    Digest fingerprint;  // of its certificate
+    std::uint64_t experiment = 0;
+    std::vector<std::string> addresses;  // to connect to; empty: it connects, or only the relay reaches it
+    std::uint32_t expires_ms = 0;        // from now
+    bool operator==(const RosterEntry&) const = default;
+};
+/// Takes the place of the roster before it.
+struct Roster {
+    std::vector<RosterEntry> entries;
+    bool operator==(const Roster&) const = default;
+};
+/// First message of a stream connection's connecting side.
+struct StreamOpen {
+    std::uint64_t experiment = 0;
+    bool operator==(const StreamOpen&) const = default;
+};
+/// A piece of what one cell sends another: a batch's values or gradients at a boundary, or its labels.
+struct StreamData {
+    Lease lease;             // of the turn
+    std::uint32_t cell = 0;  // the sender's
+    std::uint32_t kind = 0;  // 0 activations, 1 gradients, 2 labels, 3 targets
+    std::uint32_t epoch = 0;
+    std::uint32_t batch = 0;
+    std::uint32_t microbatch = 0;
+    std::uint64_t rows = 0;
+    std::uint64_t offset = 0;  // of the payload in the whole, which has `total` bytes
+    std::uint64_t total = 0;
+    Bytes payload;
+    bool operator==(const StreamData&) const = default;
+};
+/// Connecting side to the coordinator: frames for a node that it cannot reach itself.
+struct RelayOpen {
+    std::uint64_t pair = 0;  // chosen by the connecting side, unique on its connection
+    std::string node;
+    std::uint64_t experiment = 0;
+    bool operator==(const RelayOpen&) const = default;
+};
+/// Bytes of the two nodes' own TLS session; the relay cannot read them.
+struct RelayFrame {
+    std::uint64_t pair = 0;
+    Bytes payload;
+    bool operator==(const RelayFrame&) const = default;
+};
+struct RelayCredit {
+    std::uint64_t pair = 0;
+    std::uint64_t bytes = 0;  // so many more may be sent
+    bool operator==(const RelayCredit&) const = default;
+};
+struct RelayEnd {
+    std::uint64_t pair = 0;
+    std::string code;
+    std::string message;
+    bool operator==(const RelayEnd&) const = default;
+};
+
 // ---- bulk connection (transfers); first message of the connecting side is Attach
 struct Attach {
     std::uint64_t session = 0;
@@ -248,19 +327,22 @@ struct JoinReply {
     bool operator==(const JoinReply&) const = default;
 };
 
-using Message = std::variant<Heartbeat, ErrorNotice, Bye, Hello, Progress, Offer, Decline, Welcome, Assign, Counted,
-                             Refused, Committed, Dropped, Ended, Request, Reply, Attach, Pull, Credit, Chunk,
-                             TransferEnd, JoinRequest, JoinReply>;
+using Message =
+    std::variant<Heartbeat, ErrorNotice, Bye, Hello, Progress, Offer, Decline, Welcome, Assign, Counted, Refused,
+                 Committed, Dropped, Ended, Request, Reply, Attach, Pull, Credit, Chunk, TransferEnd, JoinRequest,
+                 JoinReply, Roster, StreamOpen, StreamData, RelayOpen, RelayFrame, RelayCredit, RelayEnd>;
 
 /// The kind's name as the schema spells it: "assign".
 std::string_view message_name(const Message& message);
 
-constexpr std::size_t max_header_bytes = 256 * 1024;  // every message but a chunk's payload
+constexpr std::size_t max_header_bytes = 256 * 1024;  // every message but what has a payload
 constexpr std::size_t max_chunk_bytes = 1 << 20;
 constexpr std::size_t max_request_bytes = 128 * 1024;  // an experiment file and its overrides
 
-/// u32 header length, capnp header (word-aligned segment), then the raw payload of a Chunk.
+/// u32 header length, capnp header (word-aligned segment), then the raw payload of a Chunk, StreamData or RelayFrame.
 [[nodiscard]] Bytes encode(const Message& message);
+/// What follows the header raw; nullptr: this kind has no payload.
+[[nodiscard]] const Bytes* payload_of(const Message& message);
 /// errors  corrupt: not a message, over a limit, or with a value that has no meaning; unsupported: unknown kind
 [[nodiscard]] Result<Message> decode(ByteView bytes);
 

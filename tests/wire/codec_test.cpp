@@ -74,7 +74,7 @@ TEST_CASE("every truncation of every kind is refused", "[wire][codec][fuzz]") {
         for (std::size_t size = 0; size < bytes.size(); size += step) {
             const auto back = decode(ByteView(bytes).first(size));
             // A chunk whose payload is cut is still a chunk: shorter, and judged by the transfer.
-            CHECK((!back.has_value() || std::holds_alternative<Chunk>(*back)));
+            CHECK((!back.has_value() || payload_of(*back) != nullptr));
         }
     }
 }

@@ -15,7 +15,7 @@ inline Digest sample_digest(unsigned char fill) {
 
 inline std::vector<Message> sample_messages() {
     const Lease lease{3, 7, 11, 2};
-    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5}, sample_digest(2)};
+    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5, 4096, 8192}, sample_digest(2)};
     const DatasetDeclaration digits{"digits", sample_digest(3), 1437, {8, 8, 1}, 10};
     Assign assign;
     assign.lease = lease;
@@ -37,6 +37,13 @@ inline std::vector<Message> sample_messages() {
     assign.deadline_ms = 30'000;
     assign.regime = "fedavg";
     assign.submitted_by = "operator";
+    assign.segment = "[0, 3)";
+    assign.cell = 1;
+    assign.group = 2;
+    assign.microbatches = 4;
+    assign.peers = {{0, "site-a"}, {2, "site-b"}};
+    assign.data_node = "site-a";
+    assign.examples = 288;
     return {Heartbeat{9, true},
             ErrorNotice{ErrorKind::timed_out, "no_progress", "the transfer did not move for 10 s"},
             Bye{"stopped by the user"},
@@ -46,7 +53,9 @@ inline std::vector<Message> sample_messages() {
                   "causeway 0.1.0",
                   "cpu onednn 2.6 avx512 2",
                   {digits, digits},
-                  {held}},
+                  {held},
+                  {3, 5},
+                  {"10.0.0.3:7401", "[::1]:7401"}},
             Progress{lease, 5, 10, 0.75},
             Offer{lease, held},
             Decline{lease, "hours", "not between 8:00 and 18:00"},
@@ -68,7 +77,15 @@ inline std::vector<Message> sample_messages() {
             TransferEnd{2, "not_found", "no such model", true},
             JoinRequest{"site-a", Bytes(32, std::byte{7}), Bytes(91, std::byte{8}), Bytes(71, std::byte{9}),
                         Bytes(300, std::byte{10})},
-            JoinReply{Bytes(500, std::byte{1}), Bytes(400, std::byte{2}), "clinic"}};
+            JoinReply{Bytes(500, std::byte{1}), Bytes(400, std::byte{2}), "clinic"},
+            Roster{{{"host-1", "host", sample_digest(11), 7, {"10.0.0.3:7401"}, 60'000},
+                    {"site-a", "client", {}, 7, {}, 1}}},
+            StreamOpen{7},
+            StreamData{lease, 1, 2, 3, 4, 5, 32, 100, 200, Bytes(100, std::byte{4})},
+            RelayOpen{5, "host-1", 7},
+            RelayFrame{5, Bytes(300, std::byte{6})},
+            RelayCredit{5, 1 << 20},
+            RelayEnd{5, "no_route", "the node is not connected"}};
 }
 
 }  // namespace causeway
