@@ -14,6 +14,7 @@
 #include "configs/figures.h"
 #include "configs/initial_model.h"
 #include "configs/presets.h"
+#include "configs/split_checks.h"
 #include "configs/workload.h"
 #include "data/data_options.h"
 #include "data/partition.h"
@@ -21,6 +22,7 @@
 #include "model/optimizer.h"
 #include "model/presets.h"
 #include "split/flow.h"
+#include "split/grouping.h"
 
 namespace causeway {
 
@@ -201,6 +203,15 @@ const std::vector<JointCheck>& joint_checks() {
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
         {{"evaluation.where", "evaluation.every", "evaluation.patience"}, check_patience},
         {{"model.loss", "evaluation.metric"}, check_metric},
+        {{"regime.preset", "mesh.stages", "mesh.replicas", "flow.kind"}, check_mesh},
+        {{"data.shape", "model.layers", "model.loss", "regime.preset", "regime.cut", "mesh.stages", "flow.kind"},
+         check_cut},
+        {{"regime.preset", "regime.groups", "regime.grouping", "regime.group_lists", "mesh.replicas", "sync.cohort",
+          "sync.min_clients"},
+         check_groups},
+        {{"regime.preset", "flow.kind", "codec.uplink", "codec.downlink"}, check_split_codec},
+        {{"regime.preset", "flow.kind", "evaluation.where"}, check_split_evaluation},
+        {{"regime.preset", "flow.kind", "train.optimizer_state", "train.clip_norm"}, check_split_training},
     };
     return checks;
 }
@@ -217,6 +228,10 @@ std::vector<std::string> known_codecs() {
 
 std::vector<std::string> known_flows() {
     return names_of(flows(), [](const Flow* flow) { return flow->name; });
+}
+
+std::vector<std::string> known_groupings() {
+    return names_of(groupings(), [](const Grouping& grouping) { return grouping.name; });
 }
 
 std::vector<std::string> known_optimizers() {

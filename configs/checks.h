@@ -29,6 +29,7 @@ namespace causeway {
 [[nodiscard]] std::vector<std::string> known_aggregators();
 [[nodiscard]] std::vector<std::string> known_codecs();
 [[nodiscard]] std::vector<std::string> known_flows();
+[[nodiscard]] std::vector<std::string> known_groupings();
 [[nodiscard]] std::vector<std::string> known_optimizers();
 [[nodiscard]] std::vector<std::string> known_partitions();
 

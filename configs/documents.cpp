@@ -58,7 +58,7 @@ std::string cell(std::string_view text) {
 
 std::string default_text(const Field& field) {
     if (field.presence == Presence::required) {
-        return "required";
+        return field.only_with.empty() ? "required" : "required with it";
     }
     if (field.path == "evaluation.dataset") {
         return "that of [data]";
@@ -135,8 +135,8 @@ Written written(const Field& field, const InitOptions& options, const Experiment
     if (field.path == "data.dataset" || field.path == "evaluation.dataset") {
         return {toml_quoted(options.dataset), field.presence == Presence::required};
     }
-    const bool required = field.presence == Presence::required;
-    return {required ? field.example : print_value(field, Experiment{}), required};
+    const bool required = field.presence == Presence::required && field.only_with.empty();
+    return {field.presence == Presence::required ? field.example : print_value(field, Experiment{}), required};
 }
 
 std::string init_text(const InitOptions& options, const Experiment* chosen) {

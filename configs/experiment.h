@@ -55,9 +55,9 @@ struct PartitionOptions {
 struct OptimizerOptions {
     std::string kind = "sgd";  // sgd | adam | adamw | nadamw
     double learning_rate = 0.05;
-    double momentum = 0;         // sgd
-    bool nesterov = false;       // sgd
-    double beta1 = 0.9;          // adam and its relatives, the rest too
+    double momentum = 0;    // sgd
+    bool nesterov = false;  // sgd
+    double beta1 = 0.9;     // adam and its relatives, the rest too
     double beta2 = 0.999;
     double epsilon = 1e-8;
     double weight_decay = 0;  // all
@@ -114,13 +114,18 @@ struct Experiment {
 
     struct Regime {
         std::string preset = "fedavg";
+        std::vector<std::string> cut;   // a layer, "relu:2" or an index each; u-shaped: two. configs/split_plan.h
+        std::uint32_t groups = 2;       // relays side by side
+        std::string grouping = "time";  // split/grouping.h
+        std::vector<std::vector<std::string>> group_lists;  // of `fixed`: nodes' names in the tour's order
+        std::string regroup = "once";                       // once | every-round
         bool operator==(const Regime&) const = default;
     } regime;
 
     // The four tables that a preset fills in.
     struct Mesh {
         std::uint32_t stages = 1;
-        std::string replicas = "cohort";  // one replica per member of the round's cohort
+        std::string replicas = "cohort";  // cohort: one per member of the round | groups | one
         bool operator==(const Mesh&) const = default;
     } mesh;
     struct Flow {
@@ -136,6 +141,8 @@ struct Experiment {
         Duration start_timeout = std::chrono::minutes(10);    // waiting for min_clients no longer than this
         Duration straggler_deadline = std::chrono::hours(1);  // per round, 0: none
         Duration rejoin = std::chrono::seconds(60);  // a silent member may come back within it, 0: dropped at once
+        std::string lost_client = "wait";            // wait | skip: what a relay does about a client that fell silent
+        std::string handover_copy = "coordinator";   // coordinator | none: who else holds a host's segment
         bool operator==(const Sync&) const = default;
     } sync;
     struct Codec {

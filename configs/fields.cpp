@@ -7,6 +7,7 @@
 #include "configs/fields.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "common/text.h"
 #include "configs/checks.h"
@@ -22,6 +23,7 @@ namespace causeway {
 namespace {
 
 constexpr double max_count = 1'000'000;   // rounds, members, epochs: 1e6 of anything is a mistake
+constexpr double max_groups = 1024;         // a host's copies of its segment: far beyond any memory's worth
 constexpr double max_seconds = 30 * 86400;  // a month: longer than any wait that is meant
 constexpr double max_seed = 9007199254740991.0;  // the whole numbers that a double, and so JSON, holds exactly
 
@@ -148,19 +150,64 @@ std::vector<Field> train_fields() {
     };
 }
 
-/// Bounds here are those of the regimes that this version has: one stage, the cohort's members as replicas.
-std::vector<Field> regime_fields() {
+// What else a key of split learning needs, said to whom wrote it with another preset.
+constexpr auto split_hint = "choose preset = \"split\", \"u-shaped\", \"splitfed-v1\" or \"gsfl\"";
+constexpr auto relay_hint = "choose preset = \"gsfl\", \"split\" or \"u-shaped\"";
+constexpr auto split_flows = "flow.kind=split|u-shaped";
+
+/// Where the chain is cut and who follows whom; what a cut means to a model is a joint check (split_checks.h).
+std::vector<Field> split_fields() {
     return {
+        {.path = "regime.cut", .access = MEMBER(regime.cut), .presence = Presence::required,
+         .list = ListStyle::one_or_list, .least = 1, .most = 2, .only_with = split_flows, .hint = split_hint,
+         .doc = "The layer after which the client's segment ends: a kind (`maxpool`: after the first one), one of "
+                "several (`relu:2`), or the number of layers before it (`6`). `u-shaped` takes two: the second is "
+                "where the client's last segment begins.",
+         .example = R"("maxpool")"},
+        {.path = "regime.groups", .access = MEMBER(regime.groups), .least = 1, .most = max_groups,
+         .only_with = "mesh.replicas=groups", .hint = "choose preset = \"gsfl\"", .unit = "groups",
+         .doc = "Relays side by side, each with its own copy of the host's segment: 1 is split learning, one client a "
+                "group is `splitfed-v1`.",
+         .example = "3"},
+        {.path = "regime.grouping", .access = MEMBER(regime.grouping), .choices = known_groupings(),
+         .only_with = "mesh.replicas=groups|one", .hint = relay_hint,
+         .doc = "Who trains in which group and in which order: groups that take equally long (`time`), with labels "
+                "mixed as everybody's together (`labels`, where policies share them), with clients behind one uplink "
+                "in one group (`link`), by the seed (`random`), or `group_lists` (`fixed`).",
+         .example = R"("time")"},
+        {.path = "regime.group_lists", .access = MEMBER(regime.group_lists), .presence = Presence::required,
+         .least = 1, .most = max_groups, .only_with = "regime.grouping=fixed",
+         .hint = "the lists are the groups, written by hand",
+         .doc = "The groups by nodes' names, each in the order in which its clients train; with it `groups` may be "
+                "left out.",
+         .example = R"([["ann", "bob"], ["carol"]])"},
+        {.path = "regime.regroup", .access = MEMBER(regime.regroup), .choices = {"once", "every-round"},
+         .only_with = "mesh.replicas=groups|one", .hint = relay_hint,
+         .doc = "When groups are made: `once`, and again only for a round with other clients, or `every-round` from "
+                "the newest measurements.",
+         .example = R"("every-round")"},
+    };
+}
+
+/// Bounds here are those of the flows that this version has.
+std::vector<Field> regime_fields() {
+    std::vector<Field> fields = {
         {.path = "regime.preset", .access = MEMBER(regime.preset), .choices = available_presets(),
          .check = check_preset, .doc = "The regime by name; it fills in [mesh], [flow], [sync] and [codec].",
          .example = R"("fedavg")"},
-        {.path = "mesh.stages", .access = MEMBER(mesh.stages), .least = 1, .most = 1, .unit = "stages",
+    };
+    std::ranges::move(split_fields(), std::back_inserter(fields));
+    const std::vector<Field> expanded = {
+        {.path = "mesh.stages", .access = MEMBER(mesh.stages), .least = 1, .most = 3, .unit = "stages",
          .doc = "Segments that the chain of layers is cut into.", .example = "1"},
-        {.path = "mesh.replicas", .access = MEMBER(mesh.replicas), .choices = {"cohort"},
-         .doc = "Who holds a replica of each stage: every member of the round's cohort.", .example = R"("cohort")"},
+        {.path = "mesh.replicas", .access = MEMBER(mesh.replicas), .choices = {"cohort", "groups", "one"},
+         .doc = "How often each stage is there: once per member of the round's cohort, per group, or once.",
+         .example = R"("cohort")"},
         {.path = "flow.kind", .access = MEMBER(flow.kind), .choices = known_flows(),
          .doc = "How batches move along the stages.", .example = R"("local-epochs")"},
     };
+    fields.insert(fields.end(), expanded.begin(), expanded.end());
+    return fields;
 }
 
 /// Time limits have defaults that nobody needs to tune: a slow link that moves is never late by them.
@@ -180,7 +227,10 @@ std::vector<Field> sync_fields() {
         {.path = "sync.quorum", .access = MEMBER(sync.quorum), .least = 1, .most = max_count, .unit = "members",
          .doc = "How much of the cohort as drawn must be counted, or the round fails.", .example = R"("70%")"},
         {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,
-         .unit = "clients", .doc = "Clients that must be in session before a round is drawn.", .example = "3"},
+         .unit = "clients",
+         .doc = "Clients that must be in session before a round is drawn; when left out, enough that no group stays "
+                "empty.",
+         .example = "3"},
         {.path = "sync.start_timeout", .access = MEMBER(sync.start_timeout), .least = 1, .most = max_seconds,
          .doc = "How long to wait for `min_clients` before the experiment fails.", .example = R"("10m")"},
         {.path = "sync.straggler_deadline", .access = MEMBER(sync.straggler_deadline), .most = max_seconds,
@@ -189,6 +239,17 @@ std::vector<Field> sync_fields() {
         {.path = "sync.rejoin", .access = MEMBER(sync.rejoin), .most = max_seconds,
          .doc = "A silent client may come back within this time and go on; `0s`: it is dropped at once.",
          .example = R"("60s")"},
+        {.path = "sync.lost_client", .access = MEMBER(sync.lost_client), .choices = {"wait", "skip"},
+         .only_with = split_flows, .hint = split_hint,
+         .doc = "When a client falls silent in a relay: `wait` for it as long as `rejoin` says, or `skip` it at once. "
+                "Its group then goes on from the last hand-over.",
+         .example = R"("skip")"},
+        {.path = "sync.handover_copy", .access = MEMBER(sync.handover_copy), .choices = {"coordinator", "none"},
+         .only_with = split_flows, .hint = split_hint,
+         .doc = "Who holds the host's segment besides the host after each turn: the `coordinator`, so that another "
+                "host can go on from there, or `none`, which sends less and begins the group's round anew when its "
+                "host is lost.",
+         .example = R"("none")"},
         {.path = "codec.uplink", .access = MEMBER(codec.uplink), .choices = known_codecs(),
          .check = check_codec,
          .doc = "How updates are compressed on their way to the coordinator.", .example = R"("dense")"},
@@ -256,14 +317,6 @@ const Field* find_field(std::string_view path) {
     const auto fields = all_fields();
     const auto found = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.path == path; });
     return found == fields.end() ? nullptr : &*found;
-}
-
-std::span<const ReservedKey> reserved_keys() {
-    static const std::vector<ReservedKey> keys = {
-        {"regime.cut", "a cut needs a split preset (split, u-shaped, splitfed-v1, splitfed-v2, gsfl)"},
-        {"regime.groups", "groups need the preset gsfl"},
-    };
-    return keys;
 }
 
 std::span<const TableDoc> all_tables() {

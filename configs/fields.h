@@ -18,13 +18,14 @@
 namespace causeway {
 
 /// The member of an Experiment that a row stands for; its type decides how a value is spelt.
-using FieldAccess =
-    std::variant<std::string& (*)(Experiment&), bool& (*)(Experiment&), std::uint32_t& (*)(Experiment&),
-                 std::uint64_t& (*)(Experiment&), double& (*)(Experiment&), Duration& (*)(Experiment&),
-                 CountOrShare& (*)(Experiment&), std::vector<std::string>& (*)(Experiment&), Shape& (*)(Experiment&)>;
+using FieldAccess = std::variant<std::string& (*)(Experiment&), bool& (*)(Experiment&), std::uint32_t& (*)(Experiment&),
+                                 std::uint64_t& (*)(Experiment&), double& (*)(Experiment&), Duration& (*)(Experiment&),
+                                 CountOrShare& (*)(Experiment&), std::vector<std::string>& (*)(Experiment&),
+                                 std::vector<std::vector<std::string>>& (*)(Experiment&), Shape& (*)(Experiment&)>;
 
-enum class NumberStyle { plain, share };  // 0.05, or "20%" of a whole
-enum class Presence { optional, required };
+enum class NumberStyle { plain, share };     // 0.05, or "20%" of a whole
+enum class ListStyle { list, one_or_list };  // a list of one may be written, and is printed, without brackets
+enum class Presence { optional, required };  // required: wherever `only_with` applies
 
 /// A check that another folder owns (codec, aggregator, scale, ...): the canonical spelling, or what is wrong.
 using TextCheck = Result<std::string> (*)(const std::string& text);
@@ -34,12 +35,14 @@ struct Field {
     FieldAccess access;
     Presence presence = Presence::optional;
     NumberStyle style = NumberStyle::plain;
+    ListStyle list = ListStyle::list;
     double least = 0;  // inclusive bounds: of a number, a share, a count; seconds of a duration; items of a list
     double most = 0;
     std::vector<std::string> choices;  // of a text; empty: free
     TextCheck check = nullptr;         // of a text; decides before `choices`, which then only document
     std::string word;                  // a text that stands for the count 0: "full"
     std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value, or "=a|b"
+    std::string hint;                  // what to do where it does not apply
     std::string unit;                  // "examples", for people
     std::string doc;                   // one sentence
     std::string example;               // a TOML value
@@ -49,13 +52,6 @@ struct Field {
 [[nodiscard]] std::span<const Field> all_fields();
 /// nullptr when there is none with that path.
 [[nodiscard]] const Field* find_field(std::string_view path);
-
-/// A key that the design knows and this version does not take yet.
-struct ReservedKey {
-    std::string path;
-    std::string why;
-};
-[[nodiscard]] std::span<const ReservedKey> reserved_keys();
 
 /// One sentence per table, for the file made by `experiment init` and for docs/configuration.md.
 struct TableDoc {

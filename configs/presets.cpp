@@ -20,16 +20,53 @@ codec = { uplink = "dense", downlink = "dense" }
 train = { optimizer_state = "reset" }
 )";
 
+// A sync of a split regime is the mean of both segments over the replicas; a relay's own order is not a sync. Momentum
+// goes with the segments from client to client and starts anew with each round, as in fedavg.
+constexpr auto split_toml = R"(
+mesh = { stages = 2, replicas = "one" }
+flow = { kind = "split" }
+sync = { aggregator = "mean", cohort = "all" }
+codec = { uplink = "dense", downlink = "dense" }
+train = { optimizer_state = "reset" }
+)";
+
+// Vepakomma et al. 2018, the configuration without label sharing.
+constexpr auto u_shaped_toml = R"(
+mesh = { stages = 3, replicas = "one" }
+flow = { kind = "u-shaped" }
+sync = { aggregator = "mean", cohort = "all" }
+codec = { uplink = "dense", downlink = "dense" }
+train = { optimizer_state = "reset" }
+)";
+
+// Thapa et al. 2022: every client has a server segment of its own.
+constexpr auto splitfed_v1_toml = R"(
+mesh = { stages = 2, replicas = "cohort" }
+flow = { kind = "split" }
+sync = { aggregator = "mean", cohort = "all" }
+codec = { uplink = "dense", downlink = "dense" }
+train = { optimizer_state = "reset" }
+)";
+
+// Zhang et al. 2023: groups between the two.
+constexpr auto gsfl_toml = R"(
+mesh = { stages = 2, replicas = "groups" }
+flow = { kind = "split" }
+sync = { aggregator = "mean", cohort = "all" }
+codec = { uplink = "dense", downlink = "dense" }
+train = { optimizer_state = "reset" }
+)";
+
 }  // namespace
 
 std::span<const Preset> all_presets() {
     static const std::vector<Preset> presets = {
         {"fedavg", "a cohort trains whole models for some local epochs; their mean is the next model", fedavg_toml},
-        {"split", "clients before a cut layer, a host after it, one client at a time", ""},
-        {"u-shaped", "split with the last layers back at the client, so labels stay there", ""},
-        {"splitfed-v1", "split with all clients in parallel, a server segment each", ""},
+        {"split", "clients before a cut layer, a host after it, one client at a time", split_toml},
+        {"u-shaped", "split with the last layers back at the client, so labels stay there", u_shaped_toml},
+        {"splitfed-v1", "split with all clients in parallel, a server segment each", splitfed_v1_toml},
         {"splitfed-v2", "split with all clients in parallel, one server segment", ""},
-        {"gsfl", "groups of clients: relay inside a group, groups in parallel", ""},
+        {"gsfl", "groups of clients: relay inside a group, groups in parallel", gsfl_toml},
         {"local-sgd", "islands that average after some inner steps", ""},
         {"diloco", "islands with an outer Nesterov optimizer", ""},
         {"streaming-diloco", "diloco that sends fragments while it trains", ""},

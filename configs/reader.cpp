@@ -15,6 +15,7 @@
 #include "configs/checks.h"
 #include "configs/fields.h"
 #include "configs/presets.h"
+#include "configs/split_checks.h"
 #include "configs/toml_text.h"
 #include "configs/values.h"
 #include "model/loss.h"
@@ -50,12 +51,6 @@ std::vector<std::string> names_under(const std::string& table) {
         }
     }
     return names;
-}
-
-const ReservedKey* find_reserved(std::string_view path) {
-    const auto keys = reserved_keys();
-    const auto found = std::find_if(keys.begin(), keys.end(), [&](const auto& key) { return key.path == path; });
-    return found == keys.end() ? nullptr : &*found;
 }
 
 /// The table that has a key of this name, when the file put it into another one.
@@ -127,13 +122,12 @@ private:
         const auto* named = regime == nullptr ? nullptr : regime->find("preset");
         const bool has_name = named != nullptr && named->kind == Kind::text;
         const auto* preset = find_preset(has_name ? named->text : experiment_.regime.preset);
-        later_preset_ = preset != nullptr && preset->toml.empty();
-        if (preset != nullptr && !later_preset_) {
+        if (preset != nullptr && !preset->toml.empty()) {
             walk("", parse_preset_toml(preset->toml, preset->name));
         }
     }
 
-    /// Each key is a field, a table of fields, a key of a later version, or a mistake. Depth: that of the field table.
+    /// Each key is a field, a table of fields, or a mistake. Depth: that of the field table.
     void walk(const std::string& table, const TomlNode& node) {
         for (const auto& member : node.members) {
             const auto path = table.empty() ? member.name : table + "." + member.name;
@@ -141,11 +135,6 @@ private:
                 read_field(*field, member.value);
             } else if (!names_under(path).empty()) {
                 walk_inner(path, member);
-            } else if (const auto* reserved = find_reserved(path)) {
-                if (!later_preset_) {
-                    errors_.push_back({member.place, fmt::format("{}: {}; this version has {}", path, reserved->why,
-                                                                 join(available_presets(), ", "))});
-                }
             } else {
                 errors_.push_back({member.place, unknown_key(table, member.name)});
             }
@@ -179,8 +168,8 @@ private:
     /// At the table that lacks the key, or at the file's start when the table is missing as well.
     void require() {
         for (const auto& field : all_fields()) {
-            if (field.presence == Presence::required && !experiment_.places.contains(field.path) &&
-                !broken_.contains(field.path)) {
+            if (field.presence == Presence::required && applies(field, experiment_) &&
+                !experiment_.places.contains(field.path) && !broken_.contains(field.path)) {
                 broken_.insert(field.path);
                 const auto dot = field.path.find('.');
                 const auto* table = tree_.root.find(field.path.substr(0, dot));
@@ -200,16 +189,26 @@ private:
                 continue;
             }
             const auto equals = field.only_with.find('=');
-            const auto governing = field.only_with.substr(0, equals);
+            const auto governing = chooser_of(field.only_with.substr(0, equals));
             const auto chosen = experiment_.places[governing].origin;
-            if (chosen == Place::Origin::command_line && place->second.origin == Place::Origin::file) {
+            const bool replaced = chosen == Place::Origin::command_line || forgotten_.contains(governing);
+            if (replaced && place->second.origin == Place::Origin::file) {
                 forget(field);
             } else if (!broken_.contains(governing)) {
                 const auto values = quoted_alternatives(field.only_with.substr(equals + 1));
-                errors_.push_back(
-                    {place->second, fmt::format("{} applies only with {} = {}", field.path, governing, values)});
+                const auto hint = field.hint.empty() ? "" : "; " + field.hint;
+                errors_.push_back({place->second, fmt::format("{} applies only with {} = {}{}", field.path,
+                                                              field.only_with.substr(0, equals), values, hint)});
             }
         }
+    }
+
+    /// Whoever chose the preset chose the values that it fills in.
+    [[nodiscard]] std::string chooser_of(const std::string& governing) const {
+        const auto place = experiment_.places.find(governing);
+        const bool by_preset = place == experiment_.places.end() || place->second.origin == Place::Origin::preset;
+        const bool filled_in = governing.starts_with("flow.") || governing.starts_with("mesh.");
+        return by_preset && filled_in ? "regime.preset" : governing;
     }
 
     /// Back to the initial value.
@@ -217,6 +216,7 @@ private:
         Experiment initial;
         std::visit([&](auto access) { access(experiment_) = access(initial); }, field.access);
         experiment_.places.erase(field.path);
+        forgotten_.insert(field.path);
     }
 
     /// After a syntax error a default may stand for a value that the broken line held: it is not relied on either.
@@ -242,8 +242,9 @@ private:
         return found.item && *found.item < node->items.size() ? node->items[*found.item].place : node->place;
     }
 
-    /// Two defaults follow another value; every key gets a place.
+    /// Some defaults follow another value; every key gets a place.
     void complete() {
+        follow_groups(experiment_);
         if (!experiment_.places.contains("train.optimizer.learning_rate") &&
             experiment_.train.optimizer.kind != "sgd") {
             experiment_.train.optimizer.learning_rate = adam_learning_rate;
@@ -265,7 +266,7 @@ private:
     Experiment experiment_;
     std::vector<ConfigError> errors_;
     std::set<std::string> broken_;
-    bool later_preset_ = false;
+    std::set<std::string> forgotten_;
 };
 
 }  // namespace

@@ -199,8 +199,31 @@ bool is_list(const Reading& reading) {
     return true;
 }
 
+/// A cut may be an index: 6 is "6".
+TomlNode as_text(TomlNode node) {
+    if (node.kind == Kind::integer) {
+        node.kind = Kind::text;
+        node.text = std::to_string(node.integer);
+    }
+    return node;
+}
+
+/// `cut = "relu"` and `cut = 6` for lists of which one element may stand alone; their numbers are texts.
+TomlNode listed(const TomlNode& node) {
+    TomlNode list = node;
+    if (node.kind == Kind::text || node.kind == Kind::integer) {
+        list.kind = Kind::array;
+        list.items = {node};
+    }
+    std::ranges::transform(list.items, list.items.begin(), as_text);
+    return list;
+}
+
 /// Every wrong element is reported, at its own place.
-void read_as(const Reading& reading, std::vector<std::string>& target) {
+void read_as(const Reading& given, std::vector<std::string>& target) {
+    const bool one = given.field.list == ListStyle::one_or_list;
+    const TomlNode node = one ? listed(given.node) : given.node;
+    const Reading reading{given.field, node, given.errors};
     if (!is_list(reading)) {
         return;
     }
@@ -217,6 +240,37 @@ void read_as(const Reading& reading, std::vector<std::string>& target) {
     }
     if (texts.size() == reading.node.items.size()) {
         target = std::move(texts);
+    }
+}
+
+/// Lists of names, none of them empty.
+void read_as(const Reading& reading, std::vector<std::vector<std::string>>& target) {
+    if (!is_list(reading)) {
+        return;
+    }
+    const auto before = reading.errors.size();
+    std::vector<std::vector<std::string>> lists;
+    for (const auto& item : reading.node.items) {
+        const Reading inner{reading.field, item, reading.errors};
+        if (item.kind != Kind::array || item.items.empty()) {
+            inner.wrong(fmt::format("an element of {} must be a list of names, such as [\"ann\", \"bob\"]",
+                                    reading.field.path));
+            continue;
+        }
+        auto& names = lists.emplace_back();
+        for (const auto& name : item.items) {
+            const auto checked = check_name(name.text);
+            if (name.kind != Kind::text || !checked) {
+                const Reading element{reading.field, name, reading.errors};
+                element.wrong(fmt::format("{}: {}", reading.field.path,
+                                          checked ? "a node is called by a text" : checked.error().message));
+            } else {
+                names.push_back(*checked);
+            }
+        }
+    }
+    if (reading.errors.size() == before) {
+        target = std::move(lists);
     }
 }
 
@@ -277,8 +331,16 @@ std::string print_as(const Field&, const CountOrShare& value) {
     }
     return toml_quoted(value.share == 1 ? "all" : format_share(value.share));
 }
-std::string print_as(const Field&, const std::vector<std::string>& value) {
-    return "[" + quoted_list(value) + "]";
+std::string print_as(const Field& field, const std::vector<std::string>& value) {
+    const bool alone = field.list == ListStyle::one_or_list && value.size() == 1;
+    return alone ? toml_quoted(value.front()) : "[" + quoted_list(value) + "]";
+}
+std::string print_as(const Field&, const std::vector<std::vector<std::string>>& value) {
+    std::vector<std::string> lists;
+    for (const auto& names : value) {
+        lists.push_back("[" + quoted_list(names) + "]");
+    }
+    return "[" + join(lists, ", ") + "]";
 }
 std::string print_as(const Field&, const Shape& value) {
     return to_string(value);
@@ -319,7 +381,13 @@ std::string describe_as(const Field& field, const Duration&) {
 std::string describe_as(const Field& field, const CountOrShare&) {
     return "a count" + range_text(field) + ", a share up to \"100%\", or \"all\"";
 }
+std::string describe_as(const Field& field, const std::vector<std::vector<std::string>>&) {
+    return fmt::format("a list of {} to {} lists of names", field.least, field.most);
+}
 std::string describe_as(const Field& field, const std::vector<std::string>&) {
+    if (field.list == ListStyle::one_or_list) {
+        return fmt::format("a text, or a list of up to {}", field.most);
+    }
     return fmt::format("a list of {} to {} texts", field.least, field.most);
 }
 std::string describe_as(const Field& field, const Shape&) {

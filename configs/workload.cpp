@@ -71,9 +71,13 @@ Result<OptimizerSpec> optimizer_of(const Experiment& experiment) {
 
 Result<WorkTexts> work_texts(const Experiment& experiment) {
     TRY_ASSIGN(const auto chain, chain_of(experiment));
-    TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
     const FlowInput input{.chain = chain, .cell = whole_chain(chain), .stages = experiment.mesh.stages};
     TRY_ASSIGN(const auto program, compile_flow(experiment.flow.kind, input));
+    return work_texts(experiment, chain, program);
+}
+
+Result<WorkTexts> work_texts(const Experiment& experiment, const Chain& chain, const Program& program) {
+    TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
     WorkTexts texts;
     texts.dataset = experiment.data.dataset;
     texts.data_options = to_text(data_options_of(experiment));

@@ -39,7 +39,11 @@ struct WorkTexts {
     std::uint32_t local_epochs = 1;
 };
 
-/// errors  invalid: as chain_of, or a flow that does not fit the chain
+/// Of a regime of one stage; split_plan.h has those of more.
+///
+/// errors  invalid: as chain_of, or a flow that does not fit the chain (`bad_flow`: one of several stages)
 [[nodiscard]] Result<WorkTexts> work_texts(const Experiment& experiment);
+/// With a program that is compiled already.
+[[nodiscard]] Result<WorkTexts> work_texts(const Experiment& experiment, const Chain& chain, const Program& program);
 
 }  // namespace causeway

@@ -28,6 +28,9 @@ struct RandomValues {
         }
         if (!field.choices.empty()) {
             value = field.choices[random.below(field.choices.size())];
+            if (field.path == "flow.kind" || field.path == "mesh.replicas") {
+                value = field.path == "flow.kind" ? "local-epochs" : "cohort";  // others: split_plan_test
+            }
             if (field.path == "regime.preset") {
                 value = "fedavg";
             }
@@ -56,6 +59,7 @@ struct RandomValues {
         }
     }
     void set(std::vector<std::string>&) const {}
+    void set(std::vector<std::vector<std::string>>&) const {}
     void set(Shape&) const {}
 
 private:
@@ -79,6 +83,7 @@ Experiment random_experiment(RandomStream& random) {
                        field.access);
         }
     }
+    experiment.mesh = {};
     if (experiment.train.optimizer.momentum == 0) {
         experiment.train.optimizer.nesterov = false;
     }
