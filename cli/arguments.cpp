@@ -70,6 +70,11 @@ void add_daemons(Parser& parser) {
         ->capture_default_str()
         ->type_name("DURATION");
     app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
+    app->add_option("--listen", join->listen, "a host's: where clients open their streams; port 0: any free one")
+        ->capture_default_str()
+        ->type_name("ADDR");
+    app->add_option("--advertise", join->advertise, "a host's: address for clients, instead of all global ones")
+        ->type_name("HOST[:PORT]");
     add_data(app, join->data);
 }
 

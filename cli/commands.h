@@ -76,6 +76,8 @@ struct JoinOptions {
     std::vector<std::string> allow;  // "split"
     std::string wait = "10m";        // for an authority elsewhere, at the first start
     bool share_labels = false;
+    std::string listen = "*:0";           // of a host
+    std::vector<std::string> advertise;
 };
 int run_join(const JoinOptions& options, Output output);
 

@@ -100,6 +100,8 @@ Status serve(const JoinOptions& given, Output output) {
     options.threads = static_cast<std::int32_t>(given.threads);
     options.alive = [&manager](Instant now) { manager.alive(now); };
     options.policy = std::move(policy);
+    TRY_ASSIGN(options.listen, parse_address(given.listen));
+    options.advertise = given.advertise;
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
     signal.set([&] { node->stop(); });

@@ -49,9 +49,15 @@ struct Trained {
 struct Evaluated {
     Reply reply;
 };
+/// RunTurn: the segment after the turn is here, in memory; or why the turn broke off.
+struct TurnDone {
+    Lease lease;
+    HeldUpdate update;
+    std::optional<Error> error;
+};
 using Event =
     std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, ModelLost, TrainingProgress, Trained,
-                 Evaluated>;
+                 Evaluated, TurnDone>;
 
 // ---------------------------------------------------------------- effects
 /// The coordinator has spoken about a held update: pending becomes base (counted), or is dropped.
@@ -84,7 +90,18 @@ struct Evaluate {
     std::uint64_t request = 0;
     Assign assign;  // what is known of the experiment: its lease names the round, its model the model
 };
-using Job = std::variant<Connect, Disconnect, FetchModel, Train, StopTraining, Evaluate>;
+/// The segment is here: run the cell's program on the trainer thread, with streams to its peers.
+struct RunTurn {
+    Assign assign;
+};
+struct StopTurn {  // a TurnDone for its lease may still come and is ignored
+    Lease lease;
+};
+/// A segment that a turn has made here is needed no more.
+struct LetGo {
+    Digest segment;
+};
+using Job = std::variant<Connect, Disconnect, FetchModel, Train, StopTraining, Evaluate, RunTurn, StopTurn, LetGo>;
 
 struct Effects {
     std::vector<Persist> persist;

@@ -9,6 +9,7 @@
 #include "common/overloaded.h"
 #include "common/random.h"
 #include "configs/dataset_file.h"
+#include "wire/own_addresses.h"
 
 namespace causeway::node {
 namespace {
@@ -57,18 +58,32 @@ Status Node::Parts::start() {
             return objection;
         }
         // An evaluation has no program; what is wrong with its texts shows when it is done.
-        const auto status = assign.program.empty() ? Status() : check_assignment(assign);
+        const auto status = assign.program.empty()    ? Status()
+                            : assign.segment.empty() ? check_assignment(assign)
+                                                     : check_cell(assign);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
-    session = std::make_unique<Session>(std::move(session_options));
+    session_options.splits = options.policy.allow_split;
     trainer = std::make_unique<NodeTrainer>(enrolment.name, std::move(device), options.datasets);
-    return start_link();
+    TRY(start_link());
+    if (enrolment.role == Role::host) {
+        TRY_ASSIGN(const auto addresses, own_addresses(options.advertise, options.listen, link->port()));
+        for (const auto& address : addresses) {
+            session_options.addresses.push_back(address.text());
+        }
+    }
+    session = std::make_unique<Session>(std::move(session_options));
+    return {};
 }
 
 Status Node::Parts::start_link() {
     TRY_ASSIGN(auto credentials, load_credentials(options.state / "node"));
     renewal.emplace(options.state / "node", credentials);
-    TRY_ASSIGN(link, Link::start({.credentials = std::move(credentials), .unix_now = options.unix_now}, link_queues));
+    LinkOptions link_options{.credentials = std::move(credentials), .unix_now = options.unix_now};
+    if (enrolment.role == Role::host) {
+        link_options.listen = options.listen;
+    }
+    TRY_ASSIGN(link, Link::start(std::move(link_options), link_queues));
     const auto source = [this](const Digest& digest, const PeerIdentity& reader) -> Result<Blob> {
         if (reader.identity.role != Role::coordinator) {
             return fail(ErrorKind::refused, "not_for_you", "updates are for the coordinator only");
@@ -78,6 +93,7 @@ Status Node::Parts::start_link() {
                      : fail(ErrorKind::not_found, "not_found", "no update " + digest.short_hex() + " is held here");
     };
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, source);
+    TRY(start_streams());
     forward = std::thread([events = link_queues.control, q = queue] {
         while (auto event = events->pop()) {
             q->push(std::move(*event));
@@ -174,7 +190,10 @@ void Node::Parts::start_job(const Job& job) {
     std::visit(Overloaded{[this](const Connect&) { connect(); },
                           [this](const Disconnect& j) { link->close(connection, bye(j.reason)); },
                           [this](const FetchModel& j) { fetch(j); }, [this](const Train& j) { train(j); },
-                          [this](const StopTraining&) { trainer->stop(); }, [this](const Evaluate& j) { evaluate(j); }},
+                          [this](const StopTraining&) { trainer->stop(); }, [this](const Evaluate& j) { evaluate(j); },
+                          [this](const RunTurn& j) { run_turn(j); },
+                          [this](const StopTurn& j) { trainer->stop_turn(j.lease); },
+                          [this](const LetGo& j) { files->let_go(j.segment); }},
                job);
 }
 
@@ -195,6 +214,7 @@ void Node::Parts::on(const LinkEvent& event) {
         if (e.connection == connection) {
             ++attempts;  // the next address, where there are several
             transfers->detach(e.connection);
+            streams->detach(e.connection);
             renewal->forget();
             step(Disconnected{e.why});
         }
@@ -206,6 +226,10 @@ void Node::Parts::on(const LinkEvent& event) {
         if (const auto* welcome = std::get_if<Welcome>(&e.message)) {
             welcomed = true;
             transfers->attach(connection, address(), welcome->session);
+            streams->attach(connection, address(), welcome->session);
+        }
+        if (const auto* roster = std::get_if<Roster>(&e.message)) {
+            return streams->roster(*roster, now);
         }
         if (std::holds_alternative<Assign>(e.message)) {
             link->set_pace(connection, Pace::leased);

@@ -28,6 +28,8 @@ struct NodeOptions {
     std::int32_t threads = 1;                     // of the trainer
     std::function<void(const std::string&)> say;  // a line for the person at the node
     Policy policy;                                // what it will do, and what not
+    Address listen{"*", 0};                       // of a host: where clients open their streams; port 0: any free one
+    std::vector<std::string> advertise;           // of a host, in place of all its global addresses
     std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // certificates
     std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };

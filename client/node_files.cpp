@@ -90,7 +90,9 @@ void NodeFiles::note_audit_head(const std::string& federation, const Digest& hea
 
 void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
     thread_->post(
-        [this, model, done = std::move(done)] { done((newest_ && newest_->digest == model) || cache_.has(model)); });
+        [this, model, done = std::move(done)] {
+            done((newest_ && newest_->digest == model) || held_bytes(model) != nullptr || cache_.has(model));
+        });
 }
 
 void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
@@ -162,6 +164,31 @@ void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
             publish(shared->held.digest, std::make_shared<const Bytes>(std::move(shared->update)));
         }
         done(std::move(held));
+    });
+}
+
+// Both on the files thread, where the table is written.
+void NodeFiles::hold_segment(const Digest& segment, Bytes file) {
+    auto shared = std::make_shared<const Bytes>(std::move(file));
+    thread_->post([this, segment, shared = std::move(shared)] { publish(segment, shared); });
+}
+
+void NodeFiles::let_go(const Digest& segment) {
+    thread_->post([this, segment] { withdraw(segment); });
+}
+
+void NodeFiles::start_turn(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
+    thread_->post([this, model = assign.model, done = std::move(done)] {
+        done([&]() -> Result<TrainingStart> {
+            if (auto own = held_bytes(model)) {
+                return TrainingStart{std::move(own), {}};
+            }
+            if (newest_ && newest_->digest == model) {
+                return TrainingStart{newest_->bytes, {}};
+            }
+            TRY_ASSIGN(auto bytes, cache_.read(model));
+            return TrainingStart{std::make_shared<const Bytes>(std::move(bytes)), {}};
+        }());
     });
 }
 

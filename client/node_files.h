@@ -56,6 +56,13 @@ public:
     /// Durable when `done` is called without an error; until then tried again while the disk is full.
     void hold(TrainingOutput output, std::function<void(Status)> done);
 
+    /// A turn's segment: in memory until it is let go; the coordinator pulls it, and the next turn may start from it.
+    ///
+    /// threads  any
+    void hold_segment(const Digest& segment, Bytes file);
+    void let_go(const Digest& segment);
+    void start_turn(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
+
     /// What came with `committed`. A full disk loses it; the next one brings it again.
     void note_audit_head(const std::string& federation, const Digest& head);
 

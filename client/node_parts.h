@@ -16,6 +16,7 @@
 #include "client/renewal.h"
 #include "client/session.h"
 #include "common/effect_queue.h"
+#include "wire/streams.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway::node {
@@ -45,9 +46,14 @@ struct EvaluationModel {
     Result<Bytes> model;
     Source source;
 };
+/// What a cell of this node starts its turn from.
+struct StartTurn {
+    Assign assign;
+    Result<TrainingStart> start;
+};
 struct StopLoop {};
 using LoopEvent =
-    std::variant<LinkEvent, Event, StepStored, StartTraining, Fetched, CacheChecked, EvaluationModel, StopLoop>;
+    std::variant<LinkEvent, Event, StepStored, StartTraining, StartTurn, Fetched, CacheChecked, EvaluationModel, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 struct Node::Parts {
@@ -55,11 +61,13 @@ struct Node::Parts {
     NodeOptions options;
     std::shared_ptr<LoopQueue> queue = std::make_shared<LoopQueue>(queue_limit);
     LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
+                           std::make_shared<LinkEvents>(link_queue_limit),
                            std::make_shared<LinkEvents>(link_queue_limit)};
     std::unique_ptr<NodeFiles> files;
     std::unique_ptr<NodeLog> log;
     std::unique_ptr<Link> link;
     std::unique_ptr<TransferEngine> transfers;
+    std::unique_ptr<Streams> streams;
     std::unique_ptr<NodeTrainer> trainer;
     std::unique_ptr<Session> session;
     std::optional<Renewal> renewal;
@@ -79,6 +87,10 @@ struct Node::Parts {
     ~Parts() {
         log.reset();  // its thread may still want to answer
         queue->close();
+        if (trainer) {
+            trainer->close();  // it sends by streams, and streams bring it what peers send
+        }
+        streams.reset();
         trainer.reset();
         transfers.reset();
         link.reset();
@@ -104,6 +116,8 @@ struct Node::Parts {
     void connect();
     void fetch(const FetchModel& job);
     void train(const Train& job);
+    Status start_streams();
+    void run_turn(const RunTurn& job);
     void keep_certificate();
     void hear(const Reply& reply);
     void evaluate(const Evaluate& job);
@@ -113,6 +127,7 @@ struct Node::Parts {
     void on(const Event& event) { step(event); }
     void on(const StepStored& event);
     void on(const StartTraining& event);
+    void on(const StartTurn& event);
     void on(const Fetched& event);
     void on(const CacheChecked& event);
     void on(const EvaluationModel& event);

@@ -5,12 +5,15 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "client/training_work.h"
+#include "client/turn_work.h"
 #include "common/work_thread.h"
 #include "configs/dataset_file.h"
 #include "configs/evaluate.h"
@@ -24,9 +27,21 @@ public:
     NodeTrainer(const NodeTrainer&) = delete;
     NodeTrainer& operator=(const NodeTrainer&) = delete;
 
+    /// Ends all work and the thread; calls from then on have no effect. Before what its callbacks use goes.
+    void close();
+
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
     void train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
                std::function<void(Result<TrainingOutput>)> done);
+    /// A cell's turn, between the steps of which other turns go on. `send` is called on the trainer's thread.
+    void run_turn(Assign assign, std::shared_ptr<const Bytes> segment, Progress progress,
+                  std::function<void(std::uint32_t cell, StreamData message)> send,
+                  std::function<void(Result<TurnOutput>)> done);
+    /// What a peer has sent for a turn here. One that has not begun yet keeps it for a while.
+    void deliver(const std::string& node, StreamData message);
+    /// The streams with that node are gone: turns that need it break off with `stream_lost`.
+    void lose_peer(const std::string& node, const Error& why);
+    void stop_turn(const Lease& lease);
     /// On the held-out examples, in slices between which a training goes first.
     ///
     /// errors of the answer  not_found `no_holdout`: nothing is held out here; as the dataset's and the model's
@@ -36,18 +51,29 @@ public:
 
 private:
     struct Evaluation;
+    /// One turn under way, and whom to tell of its end.
+    struct RunningTurn {
+        std::shared_ptr<const DatasetFile> file;  // that the work reads; nullptr: a host's
+        std::unique_ptr<TurnWork> work;
+        std::function<void(Result<TurnOutput>)> done;
+    };
+    using TurnKey = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t>;  // the lease's numbers
+    static TurnKey key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
+    void advance(const TurnKey& key);
+    void end(const TurnKey& key, Result<TurnOutput> result);
     void go_on(const std::shared_ptr<Evaluation>& evaluation);
-    Result<const DatasetFile*> dataset_for(const Assign& assign);
+    Result<std::shared_ptr<const DatasetFile>> dataset_for(const Assign& assign);
     Result<TrainingOutput> train_now(const Assign& assign, const Bytes& model, const StateSections& base,
                                      const Progress& progress, std::uint64_t generation);
 
     std::string node_;
     std::map<std::string, std::filesystem::path> datasets_;
-    std::map<std::string, DatasetFile> loaded_;  // trainer thread; by name, options and seed
+    std::map<std::string, std::shared_ptr<const DatasetFile>> loaded_;  // trainer thread; by name, options and seed
     Trainer trainer_;                            // trainer thread
+    std::map<TurnKey, RunningTurn> turns_;       // trainer thread
+    std::deque<std::pair<std::string, StreamData>> early_;  // trainer thread; of turns that have not begun
     std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;
-    WorkThread* worker_;  // the same, for the thread itself while it is being joined
 };
 
 }  // namespace causeway::node

@@ -2,6 +2,7 @@
 #include "client/session.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "client/evaluation_request.h"
 #include "common/random.h"
@@ -53,6 +54,10 @@ void Session::on(Instant now, const Connected&, Effects& effects) {
     hello.software = options_.software;
     hello.compute_signature = options_.compute_signature;
     hello.datasets = options_.datasets;
+    hello.addresses = options_.addresses;
+    if (options_.splits) {
+        hello.features.emplace_back(split_feature);
+    }
     for (const auto& [key, update] : held_) {
         if (hello.held.size() < max_held_told) {
             hello.held.push_back(update);
@@ -77,6 +82,7 @@ void Session::lose_link(Instant now, const std::string& why, Effects& effects) {
     ++attempts_;
     link_ = Link::waiting;
     link_deadline_ = now + pause;
+    turns_.lose_link(effects);
     while (evaluations_.size() > 1) {  // the one at work ends by itself
         evaluations_.pop_back();
     }
@@ -103,6 +109,7 @@ void Session::on(Instant now, const Tick&, Effects& effects) {
         lose_link(now, "the coordinator did not answer the greeting", effects);
     }
     // Without a link a fetch cannot succeed: it is due again with the next welcome.
+    turns_.tick(now, effects);
     if (work_ && now >= work_->fetch_at && link_ == Link::online) {
         fetch(effects);
     }
@@ -186,6 +193,13 @@ void Session::hear(Instant now, const Assign& assign, Effects& effects) {
             return;
         }
     }
+    if (!assign.segment.empty()) {
+        effects.say.push_back(assign.experiment_name + ": " + round_text(assign.lease.round, assign.rounds) +
+                              ", layers " + assign.segment + " with " +
+                              (assign.peers.empty() ? std::string("nobody") : assign.peers.front().node));
+        turns_.begin(assign, effects);
+        return;
+    }
     if (work_ && same_work(work_->assign, assign)) {
         work_->assign = assign;  // goes on under the new lease
         send_progress(now, effects);
@@ -230,7 +244,14 @@ void Session::fetch(Effects& effects) {
     effects.jobs.emplace_back(FetchModel{work_->assign.model, work_->assign.model_bytes});
 }
 
+void Session::on(Instant now, const TurnDone& event, Effects& effects) {
+    turns_.done(now, event, effects);
+}
+
 void Session::on(Instant now, const ModelFetched& event, Effects& effects) {
+    if (turns_.fetched(now, event, effects)) {
+        return;
+    }
     if (!work_ || !work_->fetching || event.model != work_->assign.model) {
         return;
     }
@@ -262,6 +283,9 @@ void Session::on(Instant now, const ModelLost& event, Effects& effects) {
 
 /// Steps may come thousands a second; a person looks twice.
 void Session::on(Instant now, const TrainingProgress& event, Effects& effects) {
+    if (const auto progress = turns_.progress(now, event)) {
+        return send(*progress, effects);
+    }
     if (!work_ || !work_->training || event.lease != work_->trained_under) {
         return;
     }
@@ -323,6 +347,7 @@ void Session::hear(Instant, const Refused& message, Effects& effects) {
 
 /// The only word that turns pending into base, and only for the very update it names.
 void Session::hear(Instant, const Committed& message, Effects& effects) {
+    turns_.over(message.experiment, message.round, effects);
     if (work_ && work_->assign.lease.experiment == message.experiment && work_->assign.lease.round == message.round) {
         stop_work(effects);  // the round went on without us
     }
@@ -355,6 +380,7 @@ void Session::hear(Instant, const Dropped& message, Effects& effects) {
         }
         stop_work(effects);
     }
+    turns_.dropped(lease, effects);
     effects.say.push_back("left out of round " + std::to_string(lease.round) + ": " + message.message + " (" +
                           message.code + ")");
     send(Decline{lease, "dropped", message.code}, effects);
@@ -365,6 +391,7 @@ void Session::hear(Instant, const Ended& message, Effects& effects) {
     if (work_ && work_->assign.lease.experiment == message.experiment) {
         stop_work(effects);
     }
+    turns_.over(message.experiment, std::numeric_limits<std::uint32_t>::max(), effects);
     std::erase_if(held_, [&](const auto& entry) { return entry.first.first == message.experiment; });
     kept_.erase(message.experiment);
     effects.persist.emplace_back(ForgetExperiment{message.experiment});
@@ -383,7 +410,7 @@ void Session::send(Message message, Effects& effects) const {
 
 Instant Session::deadline() const {
     const auto fetch_at = work_ && link_ == Link::online ? work_->fetch_at : never;
-    return std::min(link_deadline_, fetch_at);
+    return std::min({link_deadline_, fetch_at, turns_.deadline()});
 }
 
 /// By experiment and round.

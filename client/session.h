@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/turns.h"
 
 namespace causeway::node {
 
@@ -34,6 +35,8 @@ struct SessionOptions {
     std::vector<DatasetDeclaration> datasets;
     std::vector<HeldUpdate> held;  // what the state folder still holds
     std::vector<std::uint64_t> experiments;  // whose state it keeps
+    std::vector<std::string> addresses{};    // where other nodes reach it
+    bool splits = false;                     // takes cells of split models: its policy allows it
     /// Asked before anything is fetched; may be empty: all is welcome. Pure, but for the hour at the node.
     std::function<std::optional<Objection>(const Assign&)> policy;
     std::uint64_t jitter_seed = 0;  // of the pauses between connection attempts only
@@ -59,7 +62,7 @@ public:
     [[nodiscard]] Effects step(Instant now, const Event& event);
 
     [[nodiscard]] bool online() const { return link_ == Link::online; }
-    [[nodiscard]] bool working() const { return work_.has_value(); }
+    [[nodiscard]] bool working() const { return work_.has_value() || turns_.working(); }
     [[nodiscard]] bool holds() const { return !held_.empty(); }
     [[nodiscard]] std::vector<HeldUpdate> held() const;
 
@@ -87,6 +90,7 @@ private:
     void on(Instant now, const TrainingProgress& event, Effects& effects);
     void on(Instant now, const Trained& event, Effects& effects);
     void on(Instant now, const Evaluated& event, Effects& effects);
+    void on(Instant now, const TurnDone& event, Effects& effects);
 
     void hear(Instant now, const Welcome& message, Effects& effects);
     void hear(Instant now, const Assign& message, Effects& effects);
@@ -117,6 +121,7 @@ private:
     Instant link_deadline_ = never;  // next attempt while waiting; end of patience while greeting
     std::uint32_t attempts_ = 0;     // since the last Welcome
     std::optional<Work> work_;
+    Turns turns_;
     std::map<HeldKey, HeldUpdate> held_;
     std::deque<Evaluate> evaluations_;  // the first is being done; of one session, its requests end with it
     std::set<std::uint64_t> kept_;  // experiments with a base: not heard to be over

@@ -6,6 +6,7 @@
 #include "common/random.h"
 #include "compression/update_format.h"
 #include "model/checkpoint.h"
+#include "model/optimizer_state.h"
 
 namespace causeway::node {
 namespace {
@@ -33,40 +34,6 @@ Result<Work> parse(const Assign& assign) {
     return Work{std::move(chain), std::move(program), std::move(optimizer), std::move(uplink)};
 }
 
-Bytes encode_optimizer(const OptimizerState& state) {
-    ByteWriter writer;
-    writer.put(static_cast<std::uint32_t>(state.steps.size()));
-    writer.put(static_cast<std::uint32_t>(state.moments.size()));
-    writer.put_bytes(std::as_bytes(std::span(state.steps)));
-    for (const auto& moment : state.moments) {
-        writer.put_bytes(std::as_bytes(std::span(moment)));
-    }
-    return writer.take();
-}
-
-/// errors  corrupt: not what encode_optimizer writes for this optimizer and chain
-Result<OptimizerState> decode_optimizer(ByteView bytes, const Work& work) {
-    auto state = OptimizerState::fresh(work.optimizer, work.chain.layer_count(), work.chain.parameter_count());
-    ByteReader reader(bytes);
-    TRY_ASSIGN(const auto layers, reader.get<std::uint32_t>());
-    TRY_ASSIGN(const auto moments, reader.get<std::uint32_t>());
-    if (layers != state.steps.size() || moments != state.moments.size()) {
-        return fail(ErrorKind::corrupt, "bad_optimizer_state",
-                    "the kept optimizer state is of another optimizer or model");
-    }
-    const auto fill = [&reader](auto& values) -> Status {
-        const auto target = std::as_writable_bytes(std::span(values));
-        TRY_ASSIGN(const auto raw, reader.get_bytes(target.size()));
-        std::ranges::copy(raw, target.begin());
-        return {};
-    };
-    TRY(fill(state.steps));
-    for (auto& moment : state.moments) {
-        TRY(fill(moment));
-    }
-    return state;
-}
-
 Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const std::function<Duration()>& clock) {
     TRY_ASSIGN(auto start, from_safetensors(work.chain, input.model));
     TrainJob job{.program = work.program, .chain = work.chain, .start = std::move(start), .optimizer = work.optimizer};
@@ -76,7 +43,8 @@ Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const st
     job.draws = {.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
     const auto kept = input.base.find(std::string(optimizer_section));
     if (input.assign.optimizer_state == "keep" && kept != input.base.end()) {
-        TRY_ASSIGN(job.optimizer_state, decode_optimizer(kept->second, work));
+        TRY_ASSIGN(job.optimizer_state, decode_optimizer_state(kept->second, work.optimizer, work.chain.layer_count(),
+                                                               work.chain.parameter_count()));
     }
     return job;
 }
@@ -104,7 +72,7 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
     TrainingOutput output;
     output.update = encode(work, result.end);
     if (input.assign.optimizer_state == "keep") {
-        output.sections[std::string(optimizer_section)] = encode_optimizer(result.optimizer_state);
+        output.sections[std::string(optimizer_section)] = encode_optimizer_state(result.optimizer_state);
     }
     output.held = {.experiment = input.assign.lease.experiment,
                    .round = input.assign.lease.round,

@@ -19,14 +19,17 @@ public:
                   (*task)();
               }
           }) {}
-    /// Does what was posted, then ends.
-    ~WorkThread() {
-        tasks_.close();
-        thread_.join();
-    }
+    ~WorkThread() { close(); }
     WorkThread(const WorkThread&) = delete;
     WorkThread& operator=(const WorkThread&) = delete;
 
+    /// Does what was posted, then ends; what is posted later is not done. Not from a task.
+    void close() {
+        tasks_.close();
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
     /// threads  thread-safe
     void post(std::function<void()> task) { tasks_.push(std::move(task)); }
 

@@ -138,7 +138,7 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
         down = traffic.sent;
     };
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
-    TRY_ASSIGN(auto addresses, token_addresses(options.advertise, options.listen, link->port()));
+    TRY_ASSIGN(auto addresses, own_addresses(options.advertise, options.listen, link->port()));
     AdmissionOptions desk{
         .authority = files.authority, .state = options.state, .token_addresses = std::move(addresses)};
     desk.revocations = revocations;

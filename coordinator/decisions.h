@@ -8,6 +8,11 @@
 //            no_progress, revoked
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
+//   groups   {"groups": [[names]], "hosts": [name per group], "seconds": {name: measured}, "grouping"}   of a round of
+//            relays: who trains after whom, on which host, and the turns' times that this rests on
+//   handover {"group", "node", "client_segment", "server_segment", "client_bytes", "server_bytes", "examples", "loss"}
+//            the client's turn counts: both segments are here as well as where they were made
+//   skipped  {"group", "node"}       restarted {"group", "node"}       moved {"group", "node": the new host}
 //   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened
 #pragma once
 
@@ -25,6 +30,7 @@ inline constexpr const char* dropped = "dropped";
 inline constexpr const char* refused = "refused";
 inline constexpr const char* next_attempt = "attempt";
 inline constexpr const char* early_stop = "early_stop";
+inline constexpr const char* groups = "groups";
 
 inline Json cohort_detail(const std::vector<std::string>& members) {
     auto names = Json::array();

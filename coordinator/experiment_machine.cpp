@@ -15,6 +15,9 @@ ExperimentMachine::ExperimentMachine(Identity identity, SaveExperiment saved, Ex
       config_(std::move(config)),
       assignment_(std::move(assignment)) {
     assignment_.lease = {identity_.epoch, saved_.experiment, 0, 0};
+    if (auto relays = relay_texts_of(config_)) {  // one that cannot be read has failed before it runs
+        relays_ = *std::move(relays);
+    }
 }
 
 ExperimentMachine::ExperimentMachine(Identity identity, const RecoveredExperiment& recovered, Experiment config,
@@ -133,7 +136,7 @@ void ExperimentMachine::end(Turn turn, const std::string& state, const std::stri
     // Clients drop what they hold of it; sums and spooled updates go.
     if (worked) {
         for (const auto& [node, member] : turn.members.members()) {
-            if (member.role == "client") {
+            if (member.role == "client" || (member.role == "host" && relays_)) {
                 turn.effects.send.push_back({member.session, Ended{id(), state, reason}});
             }
         }
@@ -232,9 +235,6 @@ void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     after_commit(turn, std::move(cohort));
 }
 
-/// A round of whole models begins without waiting for its sum.
-void ExperimentMachine::on_round_opened(Turn, const RoundOpened&) {}
-
 void ExperimentMachine::on_absorbed(Turn turn, const UpdateAbsorbed& absorbed) {
     if (phase_ == Phase::open && absorbed.round == round_->number()) {
         if (absorbed.refusal) {
@@ -314,6 +314,10 @@ const RoundRecord* ExperimentMachine::record(std::uint32_t round) const {
 RoundRecord* ExperimentMachine::find_record(std::uint32_t round) {
     ASSERT(record(round) != nullptr);
     return &records_[round - records_.front().round];
+}
+
+std::vector<StreamPair> ExperimentMachine::streams() const {
+    return phase_ == Phase::open ? round_->streams() : std::vector<StreamPair>{};
 }
 
 std::vector<std::string> ExperimentMachine::members_in_round() const {

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,6 +24,7 @@
 #include "coordinator/effects.h"
 #include "coordinator/membership.h"
 #include "coordinator/recovered.h"
+#include "coordinator/relay_texts.h"
 #include "coordinator/round.h"
 #include "coordinator/round_clock.h"
 #include "coordinator/round_record.h"
@@ -35,6 +37,12 @@ struct Turn {
     const Membership& members;
     const std::set<std::string>& busy;  // nodes that another experiment has, or is to have first (machine_queue.cpp)
     CoordinatorEffects& effects;
+};
+
+/// Who trains after whom, and on which host: one host per group.
+struct RelayGroups {
+    Groups groups;
+    std::vector<std::string> hosts;
 };
 
 class ExperimentMachine {
@@ -61,6 +69,7 @@ public:
 
     /// A client came (back) or went; `held` are the updates of this experiment that its Hello names.
     void member_ready(Turn turn, const Member& member, const std::vector<HeldUpdate>& held);
+    void host_ready(Turn turn, const Member& member);
     void member_lost(Turn turn, const std::string& node, bool session_gone);
     /// It does not come back under that identity: dropped now, not after `rejoin`.
     void member_revoked(Turn turn, const std::string& node, const std::string& why);
@@ -93,6 +102,8 @@ public:
     [[nodiscard]] std::vector<std::string> usable(const Turn& turn) const;
     /// Members of the open round.
     [[nodiscard]] std::vector<std::string> members_in_round() const;
+    /// Nodes that exchange streams in the open round.
+    [[nodiscard]] std::vector<StreamPair> streams() const;
     /// Published events in order: one per committed round once its evaluation is in, `done` last.
     [[nodiscard]] std::size_t event_count() const;
     [[nodiscard]] Json event(std::size_t index) const;
@@ -142,6 +153,10 @@ private:
     void after_commit(Turn turn, std::vector<std::string> next_cohort);
     void tell_committed(Turn turn) const;
     void open_round(Turn turn, std::vector<std::string> cohort, Duration first_wait);
+    void open_relays(Turn turn, RoundPlan plan);
+    [[nodiscard]] RelayGroups groups_for(const Turn& turn, const std::vector<std::string>& cohort,
+                                         std::uint32_t round);
+    [[nodiscard]] std::vector<std::string> live_hosts(const Turn& turn) const;
     void assign_present(Turn turn);
     void check_round(Turn turn);
     void hears_drop(Turn turn, const std::string& node);
@@ -173,7 +188,10 @@ private:
     Experiment config_;
     Assign assignment_;
     Phase phase_ = Phase::queued;
-    std::optional<Round> round_;  // while open or finishing
+    std::optional<RelayTexts> relays_;           // of regimes that have them
+    std::unique_ptr<Round> round_;               // while open or finishing
+    RelayGroups groups_;                         // of the last round of relays
+    std::map<std::string, double> turn_seconds_;  // of each client, its last turn
     std::vector<RoundRecord> records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
     std::map<std::string, std::string> lapsed_;  // dropped (code) and not resynced: not drawn

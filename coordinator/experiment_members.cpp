@@ -26,6 +26,12 @@ void ExperimentMachine::count_start_timeout(Instant now) {
 void ExperimentMachine::look_for_members(Turn turn) {
     const std::set<std::string> nobody;
     const Turn alone{turn.now, turn.members, nobody, turn.effects};
+    if (relays_ && live_hosts(turn).empty()) {
+        if (turn.now >= wait_until_) {
+            fail(turn, "insufficient hosts 0/1: start one with a token of role host and `join --allow split`");
+        }
+        return;
+    }
     // The first model can be made while they are still at work elsewhere.
     if (usable(records_.empty() ? alone : turn).empty()) {
         if (!usable(alone).empty()) {
@@ -142,6 +148,9 @@ void ExperimentMachine::on_message(Turn turn, const Member& member, const Messag
     if (const auto* offer = std::get_if<Offer>(&message)) {
         if (phase_ == Phase::open) {
             clock_.offered(turn.now, member.node, offer->update.metrics.train_seconds);
+            if (relays_ && member.role == "client") {
+                turn_seconds_[member.node] = offer->update.metrics.train_seconds;
+            }
             round_->on_offer(member.node, member.session, *offer, turn.effects);
         } else if (over()) {
             answer_over(turn, member.session);

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "coordinator/experiment_machine.h"
+#include "coordinator/federated_round.h"
 
 namespace causeway {
 
@@ -18,14 +19,18 @@ void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, D
     turn.effects.jobs.push_back(OpenRound{id(), assignment.lease.round, assignment.model});
     phase_ = Phase::open;
     clock_.opened(turn.now);
-    round_.emplace(RoundPlan{.epoch = identity_.epoch,
-                             .assignment = std::move(assignment),
-                             .cohort = std::move(cohort),
-                             .quorum = config_.sync.quorum,
-                             .rejoin = config_.sync.rejoin,
-                             .first_wait = first_wait,
-                             .straggler_deadline = config_.sync.straggler_deadline},
-                   turn.now);
+    RoundPlan plan{.epoch = identity_.epoch,
+                   .assignment = std::move(assignment),
+                   .cohort = std::move(cohort),
+                   .quorum = config_.sync.quorum,
+                   .rejoin = config_.sync.rejoin,
+                   .first_wait = first_wait,
+                   .straggler_deadline = config_.sync.straggler_deadline};
+    if (relays_) {
+        open_relays(turn, std::move(plan));
+    } else {
+        round_ = std::make_unique<FederatedRound>(std::move(plan), turn.now);
+    }
 }
 
 /// The others have first_wait to come; they are assigned when they do.
@@ -58,12 +63,16 @@ void ExperimentMachine::check_round(Turn turn) {
         case Round::Outcome::complete:
             phase_ = Phase::finishing;
             clock_.closed(turn.now);
-            run_job(FinishRound{id(), round_->number()}, turn.effects);
+            run_job(round_->finish(), turn.effects);
             return;
         case Round::Outcome::quorum_lost:
             fail(turn, "quorum_lost: round " + std::to_string(round_->number()) + " needs " +
                            std::to_string(round_->quorum()) + " of " + std::to_string(round_->plan().cohort.size()) +
                            " members, " + std::to_string(round_->possible()) + " left" + round_->why_missing());
+            return;
+        case Round::Outcome::no_host:
+            fail(turn, "no_host: round " + std::to_string(round_->number()) +
+                           " has lost its host and no other came in time" + round_->why_missing());
             return;
         case Round::Outcome::zero_total_weight:
             fail(turn,
@@ -133,6 +142,12 @@ void ExperimentMachine::tell_committed(Turn turn) const {
         if (const auto* member = turn.members.by_node(node)) {
             turn.effects.send.push_back({member->session, Committed{id(), round_->number(), records_.back().model,
                                                                     counted.has_value(), counted.value_or(Digest{})}});
+        }
+    }
+    for (const auto& host : round_->hosts()) {  // what it keeps of the round's turns may go
+        if (const auto* member = turn.members.by_node(host)) {
+            turn.effects.send.push_back(
+                {member->session, Committed{id(), round_->number(), records_.back().model, false, Digest{}}});
         }
     }
 }

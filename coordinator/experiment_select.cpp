@@ -24,7 +24,9 @@ bool ExperimentMachine::of_this_build(const Member& member) const {
 std::vector<std::string> ExperimentMachine::eligible(const Turn& turn) const {
     auto names = turn.members.live_holders(config_.data.dataset);
     std::erase_if(names, [&](const auto& name) {
-        return lapsed_.contains(name) || turn.busy.contains(name) || !of_this_build(*turn.members.by_node(name));
+        const auto& member = *turn.members.by_node(name);
+        return lapsed_.contains(name) || turn.busy.contains(name) || !of_this_build(member) ||
+               (relays_ && !member.splits);
     });
     return names;
 }
@@ -43,7 +45,7 @@ std::vector<std::string> ExperimentMachine::usable(const Turn& turn) const {
 std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::uint32_t round,
                                                         std::vector<Persist>& log) {
     const auto names = usable(turn);
-    if (names.empty()) {
+    if (names.empty() || (relays_ && live_hosts(turn).empty())) {
         return {};
     }
     std::vector<Candidate> candidates;
@@ -78,6 +80,7 @@ void ExperimentMachine::log_selection(const Turn& turn, std::uint32_t round, con
             left_out.set(name, !of_this_build(*turn.members.by_node(name)) ? "other_build"
                                : lapsed_.contains(name)                    ? "away"
                                : turn.busy.contains(name)                  ? "busy"
+                               : relays_ && !turn.members.by_node(name)->splits ? "no_split"
                                                                            : "not_drawn");
         }
     }

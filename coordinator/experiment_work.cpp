@@ -18,7 +18,8 @@ Result<ExperimentSetup> read_setup(const SaveExperiment& saved) {
     TRY_ASSIGN(auto codec, parse_codec(experiment.codec.uplink));
     TRY_ASSIGN(auto aggregator, parse_aggregator(experiment.sync.aggregator, facts));
     RoundRules rules{.codec = std::move(codec), .aggregator = std::move(aggregator), .cohort = limits::sessions};
-    return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules)};
+    TRY_ASSIGN(auto split, segment_rules_of(experiment, chain));
+    return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules), std::move(split)};
 }
 
 Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedModel& read_named) {

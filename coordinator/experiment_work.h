@@ -11,6 +11,7 @@
 #include "configs/experiment.h"
 #include "coordinator/effects.h"
 #include "coordinator/round_work.h"
+#include "coordinator/segment_work.h"
 
 namespace causeway {
 
@@ -19,6 +20,7 @@ struct ExperimentSetup {
     Experiment experiment;
     Chain chain;
     RoundRules rules;
+    std::optional<SegmentRules> split{};  // of regimes whose model is cut
 };
 
 /// From the canonical text that the store keeps. errors: invalid: a file of another version

@@ -30,12 +30,14 @@ void remove_quietly(const fs::path& path) {
 
 Result<std::unique_ptr<JobRunner>> JobRunner::start(JobRunnerOptions options) {
     TRY_ASSIGN(auto snapshots, Snapshots::open(options.state));
-    return std::make_unique<JobRunner>(std::move(options), std::move(snapshots));
+    TRY_ASSIGN(auto segments, Segments::open(options.state));
+    return std::make_unique<JobRunner>(std::move(options), std::move(snapshots), std::move(segments));
 }
 
-JobRunner::JobRunner(JobRunnerOptions options, Snapshots snapshots)
+JobRunner::JobRunner(JobRunnerOptions options, Snapshots snapshots, std::unique_ptr<Segments> segments)
     : options_(std::move(options)),
       snapshots_(std::move(snapshots)),
+      segments_(std::move(segments)),
       sums_(std::make_unique<WorkThread>()),
       trainer_thread_(std::make_unique<WorkThread>()) {
     for (std::uint32_t i = 0; i < std::max(1u, options_.checkers); ++i) {
@@ -134,11 +136,31 @@ Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, co
     }
     TRY_ASSIGN(auto input, make_round_input(*setup, job, *model));
     TRY(rounds_[job.experiment].open_round(input));
+    if (setup->split) {
+        TRY(open_relays(*setup, job, *input));
+    }
     return input;
 }
 
+/// What every group starts from; those of the experiment's other rounds go.
+Status JobRunner::open_relays(const ExperimentSetup& setup, const OpenRound& job, const RoundInput& input) {
+    TRY(segments_->open_round(job.experiment, job.round));
+    RoundOpened opened{.experiment = job.experiment, .round = job.round, .segments = {}};
+    for (const auto& file : cut_segments(*setup.split, input.start())) {
+        const auto digest = sha256(file);
+        TRY(segments_->write(job.experiment, job.round, digest, file));
+        opened.segments.emplace_back(digest, file.size());
+    }
+    options_.answer(std::move(opened));
+    return {};
+}
+
 void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
-    sums_->post([this, job, update = std::move(update)] {
+    auto setup = setup_of(job.experiment, job.round, "absorb");
+    if (!setup) {
+        return;
+    }
+    sums_->post([this, job, setup, update = std::move(update)] {
         const auto round = rounds_.find(job.experiment);
         const auto input = round == rounds_.end() ? nullptr : round->second.input();
         if (!input || input->round() != job.round) {
@@ -146,12 +168,12 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
                                    Error{ErrorKind::io, "no_round", "the round's start model is not readable"});
         }
         auto& checker = *checkers_[next_checker_++ % checkers_.size()];
-        checker.post([this, job, update, input] { check(job, update, input); });
+        checker.post([this, job, setup, update, input] { check(job, update, input, setup); });
     });
 }
 
 void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
-                      const std::shared_ptr<const RoundInput>& input) {
+                      const std::shared_ptr<const RoundInput>& input, const Setup& setup) {
     const auto begun = real_now();
     Bytes read;
     if (!update.bytes) {
@@ -162,12 +184,47 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
         }
         read = *std::move(file);
     }
+    if (!job.segment.empty()) {
+        auto file = update.bytes ? update.bytes : std::make_shared<const Bytes>(std::move(read));
+        ASSERT(setup->split.has_value());  // the machine asks for segments where its experiment is cut
+        if (auto refusal = check_segment(*setup->split, *input, job.segment, job.update, *file)) {
+            return answer_absorbed(job, std::move(refusal), std::nullopt);
+        }
+        const auto verify = real_now() - begun;
+        return sums_->post([this, job, file = std::move(file), verify] { keep_segment(job, file, verify); });
+    }
     auto checked = input->check(job.node, job.update, update.bytes ? ByteView(*update.bytes) : ByteView(read));
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }
     const auto verify = real_now() - begun;
     sums_->post([this, job, verify, update = *std::move(checked)]() mutable { add(job, std::move(update), verify); });
+}
+
+/// Durable before the turn counts.
+void JobRunner::keep_segment(const AbsorbUpdate& job, const std::shared_ptr<const Bytes>& file, Duration verify) {
+    const auto begun = real_now();
+    const auto written = segments_->write(job.experiment, job.round, job.update.digest, *file);
+    answer_absorbed(job, std::nullopt, written ? std::nullopt : std::optional(written.error()), verify,
+                    real_now() - begun);
+}
+
+/// Each group's last segments enter the sum as one update. Asked again after a full disk it finds them there.
+Status JobRunner::add_groups(const ExperimentSetup& setup, const FinishRound& job) {
+    auto& round = rounds_[job.experiment];
+    for (std::size_t group = 0; group < job.groups.size(); ++group) {
+        const auto& result = job.groups[group];
+        std::array<Bytes, 2> files;
+        for (std::size_t stage = 0; stage < files.size(); ++stage) {
+            TRY_ASSIGN(files[stage], segments_->read(result.segments.at(stage), largest_model));
+        }
+        auto update = group_update(*setup.split, *round.input(), group, files, result.examples);
+        const auto refusal = update ? round.add(*std::move(update)) : std::optional(std::move(update).error());
+        if (refusal) {
+            return fail(ErrorKind::corrupt, refusal->code, fmt::format("group {}: {}", group, refusal->message));
+        }
+    }
+    return {};
 }
 
 void JobRunner::add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify) {
@@ -201,8 +258,15 @@ void JobRunner::answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> 
 }
 
 void JobRunner::finish_round(const FinishRound& job) {
-    sums_->post([this, job] {
+    auto setup = setup_of(job.experiment, job.round, "finish_round");
+    if (!setup) {
+        return;
+    }
+    sums_->post([this, job, setup] {
         const auto begun = real_now();
+        if (const auto added = add_groups(*setup, job); !added) {
+            return answer_failed(job.experiment, job.round, "finish_round", added.error());
+        }
         const auto finished = rounds_[job.experiment].finish();
         const auto divided = real_now() - begun;
         if (!finished) {
@@ -294,6 +358,7 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
 void JobRunner::release(const ReleaseExperiment& job) {
     sums_->post([this, job] {
         rounds_.erase(job.experiment);
+        segments_->forget(job.experiment);
         std::erase_if(being_evaluated_, [&](const auto& entry) { return entry.first.first == job.experiment; });
     });
 }
@@ -326,6 +391,9 @@ Result<Blob> JobRunner::model_blob(const Digest& model) const {
         return Blob(newest->file);
     }
     std::error_code ignored;
+    if (auto segment = segments_->find(model); !segment.empty()) {
+        return Blob(std::move(segment));
+    }
     auto path = model_path(model);
     if (!fs::exists(path, ignored)) {
         return fail(ErrorKind::not_found, "not_found", "no model " + model.short_hex() + " is kept here");

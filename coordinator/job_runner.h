@@ -17,6 +17,7 @@
 #include "common/work_thread.h"
 #include "coordinator/effects.h"
 #include "coordinator/experiment_work.h"
+#include "coordinator/segments.h"
 #include "coordinator/snapshots.h"
 #include "wire/transfer_engine.h"
 
@@ -35,7 +36,7 @@ class JobRunner {
 public:
     /// errors  io; refused: the snapshot folder's mode
     static Result<std::unique_ptr<JobRunner>> start(JobRunnerOptions options);
-    JobRunner(JobRunnerOptions options, Snapshots snapshots);
+    JobRunner(JobRunnerOptions options, Snapshots snapshots, std::unique_ptr<Segments> segments);
     ~JobRunner();
     JobRunner(const JobRunner&) = delete;
     JobRunner& operator=(const JobRunner&) = delete;
@@ -55,7 +56,7 @@ public:
     void keep_only(std::set<Digest> named);
     /// Where a committed model lies; thread-safe.
     [[nodiscard]] std::filesystem::path model_path(const Digest& model) const;
-    /// A model for those who pull it: the newest, when it is small, from memory, for it goes to all members at once.
+    /// A model or segment for those who pull it: the newest, when it is small, from memory, for it goes to all members at once.
     ///
     /// errors   not_found
     /// threads  thread-safe
@@ -66,7 +67,11 @@ private:
 
     [[nodiscard]] Setup setup_of(ExperimentId experiment, std::uint32_t round, const std::string& job);
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
-    void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input);
+    void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input,
+               const Setup& setup);
+    void keep_segment(const AbsorbUpdate& job, const std::shared_ptr<const Bytes>& file, Duration verify);
+    Status open_relays(const ExperimentSetup& setup, const OpenRound& job, const RoundInput& input);
+    Status add_groups(const ExperimentSetup& setup, const FinishRound& job);
     void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);
     void use_committed_model(const MakeModel& job);
     void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
@@ -82,6 +87,7 @@ private:
     std::map<ExperimentId, Setup> setups_;                       // loop thread
     std::map<ExperimentId, Error> unreadable_;                   // loop thread
     Snapshots snapshots_;                                        // sums thread
+    std::unique_ptr<Segments> segments_;                         // written on the sums thread
     std::map<ExperimentId, RoundWork> rounds_;                   // sums thread
     using RoundKey = std::pair<ExperimentId, std::uint32_t>;
     std::map<RoundKey, Digest> being_evaluated_;                 // sums thread: must not be removed meanwhile

@@ -130,7 +130,7 @@ void Loop::start(const Job& job) {
 }
 
 void Loop::fetch(const AbsorbUpdate& job) {
-    fetching_.insert_or_assign(AbsorbKey{job.experiment, job.round, job.node}, job);
+    fetching_.insert_or_assign(key_of(job), job);
     const Fetch fetch{.digest = job.update.digest,
                       .bytes = job.update.bytes,
                       .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
@@ -142,8 +142,7 @@ void Loop::fetch(const AbsorbUpdate& job) {
 }
 
 void Loop::on(const UpdateFetched& event) {
-    const AbsorbKey key{event.job.experiment, event.job.round, event.job.node};
-    const auto known = fetching_.find(key);
+    const auto known = fetching_.find(key_of(event.job));
     if (known == fetching_.end() || known->second.attempt != event.job.attempt) {
         return;  // given up meanwhile, and answered then
     }
@@ -155,7 +154,7 @@ void Loop::on(const UpdateFetched& event) {
 }
 
 void Loop::cancel(const CancelAbsorb& job) {
-    const auto known = fetching_.find(AbsorbKey{job.experiment, job.round, job.node});
+    const auto known = fetching_.find(AbsorbKey{job.experiment, job.round, job.node, 0});
     if (known == fetching_.end()) {
         return;  // past the transfer: the job runner answers
     }

@@ -79,7 +79,11 @@ private:
         std::uint64_t request = 0;
         ConnectionId node = 0;
     };
-    using AbsorbKey = std::tuple<ExperimentId, std::uint32_t, std::string>;  // experiment, round, node
+    /// Experiment, round, node; of a segment also its turn: a host brings several at once.
+    using AbsorbKey = std::tuple<ExperimentId, std::uint32_t, std::string, std::uint32_t>;
+    static AbsorbKey key_of(const AbsorbUpdate& job) {
+        return {job.experiment, job.round, job.node, job.segment.empty() ? 0 : job.attempt};
+    }
 
     void step(const CoordinatorEvent& event);
     void take(CoordinatorEffects effects);

@@ -121,6 +121,8 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     if (member.role == "client") {
         answer_known(member, event.hello.experiments, effects);
         member_ready(now, member, event.hello.held, effects);
+    } else if (member.role == "host") {
+        host_ready(now, member, effects);
     }
 }
 
@@ -160,6 +162,13 @@ void Coordinator::member_ready(Instant now, const Member& member, const std::vec
     }
 }
 
+/// A host may serve any of them, and several.
+void Coordinator::host_ready(Instant now, const Member& member, CoordinatorEffects& effects) {
+    for (const auto id : unfinished_) {
+        experiments_.at(id).host_ready({now, members_, busy_for(id), effects}, member);
+    }
+}
+
 void Coordinator::member_lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
     for (const auto id : unfinished_) {
         experiments_.at(id).member_lost({now, members_, busy_for(id), effects}, node, session_gone);
@@ -183,6 +192,8 @@ void Coordinator::on(Instant now, const SessionHeard& event, CoordinatorEffects&
     const auto* member = members_.set_silent(event.session, false);
     if (member != nullptr && member->role == "client") {
         member_ready(now, *member, {}, effects);
+    } else if (member != nullptr && member->role == "host") {
+        host_ready(now, *member, effects);
     }
 }
 
@@ -196,7 +207,7 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
         return;
     }
     // While a member is suspected its lease does not hold; the link says SessionHeard before what it hears.
-    if (member->role != "client" || member->silent) {
+    if ((member->role != "client" && member->role != "host") || member->silent) {
         return;
     }
     const auto about = [&](const Lease& lease) {

@@ -15,6 +15,7 @@
 #include "coordinator/experiment_machine.h"
 #include "coordinator/limits.h"
 #include "coordinator/membership.h"
+#include "coordinator/rosters.h"
 #include "coordinator/operator_requests.h"
 #include "coordinator/recovered.h"
 
@@ -70,6 +71,7 @@ private:
                       CoordinatorEffects& effects) const;
     void member_ready(Instant now, const Member& member, const std::vector<HeldUpdate>& held,
                       CoordinatorEffects& effects);
+    void host_ready(Instant now, const Member& member, CoordinatorEffects& effects);
     void member_lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects);
     void on_request(Instant now, const Member& member, SessionId session, const Request& request,
                     CoordinatorEffects& effects);
@@ -90,6 +92,7 @@ private:
     std::set<ExperimentId> unfinished_;  // queued or active: the many that are over cost nothing
     ExperimentId last_experiment_ = 0;
     Watches watches_;
+    Rosters rosters_;
     std::map<ExperimentId, std::string> unusable_;  // recovered, but this build cannot go on with them: why
 };
 

@@ -32,9 +32,14 @@ void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
     if (watches_.send(experiments_, effects)) {
         effects.wake_at = now;
     }
+    std::vector<Rosters::Pair> pairs;
     for (const auto id : unfinished_) {
         effects.wake_at = std::min(effects.wake_at, experiments_.at(id).deadline());
+        for (auto& nodes : experiments_.at(id).streams()) {
+            pairs.push_back({id, std::move(nodes)});
+        }
     }
+    effects.wake_at = std::min(effects.wake_at, rosters_.keep(now, pairs, members_, effects));
 }
 
 /// Active ones: first those that wait, in the order in which they are served.

@@ -48,10 +48,4 @@ Status mark_complete(const std::filesystem::path& state);
 /// Writes where commands of this machine find the daemon.
 Status write_operator_address(const std::filesystem::path& state, const Address& listen, std::uint16_t port);
 
-/// What a join token carries: the advertised addresses, else every global address of this machine, else loopback.
-///
-/// errors  invalid `bad_address`
-Result<std::vector<Address>> token_addresses(const std::vector<std::string>& advertise, const Address& listen,
-                                             std::uint16_t port);
-
 }  // namespace causeway

@@ -107,6 +107,10 @@ public:
     [[nodiscard]] std::size_t possible() const;
     /// The turn that a group is in, if one is under way.
     [[nodiscard]] const std::optional<RelayTurn>& turn(std::uint32_t group) const { return groups_.at(group).turn; }
+    /// The group's tour is at its end.
+    [[nodiscard]] bool over(std::uint32_t group) const {
+        return groups_.at(group).next >= groups_.at(group).tour.size();
+    }
     /// What a group waits for: "client", "host", or "" when it does not wait.
     [[nodiscard]] std::string waits_for(std::uint32_t group) const;
 

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "bench.h"
-#include "coordinator/round.h"
+#include "coordinator/federated_round.h"
 
 namespace causeway {
 namespace {
@@ -45,9 +45,9 @@ std::size_t job_count(const CoordinatorEffects& effects) {
 }
 
 /// a has session 1, b has session 2.
-Round opened(RoundPlan p) {
+FederatedRound opened(RoundPlan p) {
     CoordinatorEffects effects;
-    Round round(std::move(p), 0s);
+    FederatedRound round(std::move(p), 0s);
     round.ready(0s, "a", 1, {}, effects);
     round.ready(0s, "b", 2, {}, effects);
     REQUIRE(sent<Assign>(effects, 1) != nullptr);
@@ -215,7 +215,7 @@ TEST_CASE("what an earlier process decided holds after a restart", "[round]") {
     CoordinatorEffects effects;
     first.on_offer("a", 1, offer("ua", 1, -1), effects);
     first.tick(10s, effects);
-    Round second(plan({"a", "b", "c"}, 10s), 0s);
+    FederatedRound second(plan({"a", "b", "c"}, 10s), 0s);
     for (const auto& persist : effects.persist) {
         second.restore(std::get<SaveDecision>(persist));
     }

@@ -1,5 +1,5 @@
-// See round.h. Every branch ends in a state from which the round still closes: by a report, a drop or a deadline.
-#include "coordinator/round.h"
+// See federated_round.h. Every branch ends in a state from which the round still closes: by a report, a drop or a deadline.
+#include "coordinator/federated_round.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,8 +10,8 @@
 
 namespace causeway {
 
-Round::Round(RoundPlan plan, Instant now)
-    : plan_(std::move(plan)),
+FederatedRound::FederatedRound(RoundPlan plan, Instant now)
+    : Round(std::move(plan)),
       closes_at_(plan_.straggler_deadline > Duration::zero() ? now + plan_.straggler_deadline : never) {
     for (const auto& node : plan_.cohort) {
         const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
@@ -19,7 +19,7 @@ Round::Round(RoundPlan plan, Instant now)
     }
 }
 
-void Round::restore(const SaveDecision& decision) {
+void FederatedRound::restore(const SaveDecision& decision) {
     auto* place = find(decision.detail["node"].text());
     if (place == nullptr) {
         return;
@@ -40,7 +40,7 @@ void Round::restore(const SaveDecision& decision) {
 }
 
 /// A settled or dropped member hears its fate again: the first telling may have been lost with its session.
-void Round::ready(Instant now, const std::string& node, SessionId session, const Digest& held,
+void FederatedRound::ready(Instant now, const std::string& node, SessionId session, const Digest& held,
                   CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
@@ -76,7 +76,7 @@ void Round::ready(Instant now, const std::string& node, SessionId session, const
 }
 
 /// What is being pulled goes on being pulled: if it ends well it counts, whoever is silent by then.
-void Round::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
+void FederatedRound::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
         return;
@@ -94,7 +94,7 @@ void Round::lost(Instant now, const std::string& node, bool session_gone, Coordi
     }
 }
 
-void Round::expel(const std::string& node, const std::string& code, const std::string& message,
+void FederatedRound::expel(const std::string& node, const std::string& code, const std::string& message,
                   CoordinatorEffects& effects) {
     if (auto* place = find(node); place != nullptr && !place->lease.over()) {
         place->session = 0;
@@ -104,7 +104,7 @@ void Round::expel(const std::string& node, const std::string& code, const std::s
     }
 }
 
-void Round::on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) {
+void FederatedRound::on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
         effects.send.push_back({session, Refused{offer.lease, offer.update.digest, "stale_lease",
@@ -141,7 +141,7 @@ void Round::on_offer(const std::string& node, SessionId session, const Offer& of
 }
 
 /// What can be judged from the offer alone; the firewall sees the rest once the bytes are here.
-std::optional<Refused> Round::objection(const Place& place, const Offer& offer) const {
+std::optional<Refused> FederatedRound::objection(const Place& place, const Offer& offer) const {
     const auto refuse = [&](const char* code, std::string message) {
         return Refused{offer.lease, offer.update.digest, code, std::move(message), "", 0};
     };
@@ -166,14 +166,14 @@ std::optional<Refused> Round::objection(const Place& place, const Offer& offer) 
 }
 
 /// At most one at a time per member, or one update could enter the sum twice.
-void Round::absorb(const std::string& node, Place& place, CoordinatorEffects& effects) {
+void FederatedRound::absorb(const std::string& node, Place& place, CoordinatorEffects& effects) {
     place.absorbing = place.offer;
     effects.jobs.push_back(AbsorbUpdate{plan_.assignment.lease.experiment, number(), place.lease.attempt(), node,
                                         place.session, *place.offer});
 }
 
 /// Only further steps are progress: a hanging trainer's node repeats itself.
-void Round::on_progress(Instant now, const std::string& node, const Progress& progress) {
+void FederatedRound::on_progress(Instant now, const std::string& node, const Progress& progress) {
     auto* place = find(node);
     if (place == nullptr || !place->lease.holds(progress.lease.attempt) || progress.lease != lease_of(*place)) {
         return;
@@ -188,21 +188,21 @@ void Round::on_progress(Instant now, const std::string& node, const Progress& pr
     account(*place);
 }
 
-Instant Round::Place::hangs_at() const {
+Instant FederatedRound::Place::hangs_at() const {
     if (progress_at == never || lease.state() != MemberLease::State::active) {
         return never;
     }
     return progress_at + std::max(limits::no_progress, limits::no_progress_pauses * longest_pause);
 }
 
-void Round::on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects) {
+void FederatedRound::on_decline(const std::string& node, const Decline& decline, CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place != nullptr && place->lease.holds(decline.lease.attempt) && decline.lease == lease_of(*place)) {
         drop(node, *place, "declined", decline.code + ": " + decline.message, effects);
     }
 }
 
-void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects) {
+void FederatedRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects) {
     auto* place = find(absorbed.node);
     if (place == nullptr || !place->absorbing || place->absorbing->digest != absorbed.update) {
         return;
@@ -219,7 +219,7 @@ void Round::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordinator
 }
 
 /// From every state: what is in the sum counts, also when its member was about to be dropped.
-void Round::settle(const std::string& node, Place& place, const HeldUpdate& asked,
+void FederatedRound::settle(const std::string& node, Place& place, const HeldUpdate& asked,
                    const std::optional<Refused>& refusal, CoordinatorEffects& effects) {
     place.lease.settle();
     place.drop_code.clear();  // it was about to be dropped, but its update was in the sum before
@@ -235,7 +235,7 @@ void Round::settle(const std::string& node, Place& place, const HeldUpdate& aske
 }
 
 /// Under a live lease the pull is asked for again, a few times; a bulk connection may break on its own.
-void Round::transfer_broke(Instant now, const std::string& node, Place& place, const Error& error,
+void FederatedRound::transfer_broke(Instant now, const std::string& node, Place& place, const Error& error,
                            CoordinatorEffects& effects) {
     if (!place.drop_code.empty()) {
         drop(node, place, place.drop_code, place.drop_message, effects);
@@ -257,7 +257,7 @@ void Round::transfer_broke(Instant now, const std::string& node, Place& place, c
     place.retry_at = now + limits::transfer_retry_first * (1 << (place.failed_transfers - 1));
 }
 
-void Round::drop(const std::string& node, Place& place, std::string code, std::string message,
+void FederatedRound::drop(const std::string& node, Place& place, std::string code, std::string message,
                  CoordinatorEffects& effects) {
     const bool first = place.drop_code.empty();
     place.drop_code = std::move(code);
@@ -272,7 +272,7 @@ void Round::drop(const std::string& node, Place& place, std::string code, std::s
     const bool dropped = place.lease.drop();
     account(place);
     if (dropped) {
-        newly_dropped_.emplace_back(node, place.drop_code);
+        note_dropped(node, place.drop_code);
         log(decisions::dropped,
             decisions::dropped_detail(node, place.lease.attempt(), place.drop_code, place.drop_message), effects);
         answer_over(place, {}, effects);
@@ -280,7 +280,7 @@ void Round::drop(const std::string& node, Place& place, std::string code, std::s
 }
 
 /// What became of the member, and of the update it speaks of. The one place where a fate is put into words.
-void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEffects& effects) const {
+void FederatedRound::answer_over(const Place& place, const Digest& offered, CoordinatorEffects& effects) const {
     const auto lease = lease_of(place);
     if (!place.drop_code.empty()) {
         send(place, Dropped{lease, place.drop_code, place.drop_message}, effects);
@@ -300,7 +300,7 @@ void Round::answer_over(const Place& place, const Digest& offered, CoordinatorEf
 }
 
 /// Time in which this machine cannot take what members offer does not count against them.
-void Round::keep_clock(Instant now) {
+void FederatedRound::keep_clock(Instant now) {
     const bool failing = !machine_fault().empty();
     if (failing && !stopped_at_) {
         stopped_at_ = now;
@@ -310,7 +310,7 @@ void Round::keep_clock(Instant now) {
     }
 }
 
-std::string Round::machine_fault() const {
+std::string FederatedRound::machine_fault() const {
     if (sums_.faulty == 0) {
         return "";
     }
@@ -323,7 +323,7 @@ std::string Round::machine_fault() const {
 }
 
 /// The straggler deadline comes first: it ends everything that is not settled.
-void Round::tick(Instant now, CoordinatorEffects& effects) {
+void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
     keep_clock(now);
     const bool late = !stopped_at_ && now >= closes_at_ && sums_.live > 0;
     if (!late && (dues_.empty() || *dues_.begin() > now)) {
@@ -351,7 +351,7 @@ void Round::tick(Instant now, CoordinatorEffects& effects) {
 }
 
 /// A lost quorum is known early: drops absorb, so it can never be reached again.
-Round::Outcome Round::outcome() const {
+Round::Outcome FederatedRound::outcome() const {
     if (possible() < quorum()) {
         return Outcome::quorum_lost;
     }
@@ -362,7 +362,7 @@ Round::Outcome Round::outcome() const {
 }
 
 /// The first by name speaks for all: they are mostly alike, and each is in the decision log.
-std::string Round::why_missing() const {
+std::string FederatedRound::why_missing() const {
     for (const auto& [node, place] : members_) {
         if (place.refusal) {
             return "; " + node + ": " + place.refusal->code + ": " + place.refusal->message;
@@ -374,12 +374,12 @@ std::string Round::why_missing() const {
     return "";
 }
 
-Instant Round::deadline() const {
+Instant FederatedRound::deadline() const {
     const auto closes = sums_.live > 0 && !stopped_at_ ? closes_at_ : never;
     return std::min(closes, dues_.empty() ? never : *dues_.begin());
 }
 
-std::vector<std::pair<std::string, Digest>> Round::participants() const {
+std::vector<std::pair<std::string, Digest>> FederatedRound::participants() const {
     std::vector<std::pair<std::string, Digest>> all;
     for (const auto& [node, place] : members_) {
         if (place.in_sum) {
@@ -389,7 +389,7 @@ std::vector<std::pair<std::string, Digest>> Round::participants() const {
     return all;
 }
 
-std::optional<Digest> Round::counted(const std::string& node) const {
+std::optional<Digest> FederatedRound::counted(const std::string& node) const {
     const auto found = members_.find(node);
     if (found == members_.end() || !found->second.in_sum) {
         return std::nullopt;
@@ -398,7 +398,7 @@ std::optional<Digest> Round::counted(const std::string& node) const {
 }
 
 /// In the order of names, so that the sum of doubles does not depend on arrival.
-double Round::train_loss() const {
+double FederatedRound::train_loss() const {
     double sum = 0;
     double weight = 0;
     for (const auto& [node, place] : members_) {
@@ -410,16 +410,12 @@ double Round::train_loss() const {
     return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
 }
 
-std::uint32_t Round::quorum() const {
-    return plan_.quorum.of(static_cast<std::uint32_t>(members_.size()));
-}
-
-std::uint32_t Round::possible() const {
+std::uint32_t FederatedRound::possible() const {
     return sums_.possible;
 }
 
 /// One about to be dropped still may count while its absorption is unanswered.
-void Round::account(Place& place) {
+void FederatedRound::account(Place& place) {
     const auto before = place.share;
     auto& now = place.share;
     now.live = place.live();
@@ -443,7 +439,7 @@ void Round::account(Place& place) {
     }
 }
 
-Json Round::status() const {
+Json FederatedRound::status() const {
     auto rows = Json::array();
     for (const auto& [node, place] : members_) {
         const char* state = place.in_sum                               ? "counted"
@@ -464,12 +460,12 @@ Json Round::status() const {
     return rows;
 }
 
-Round::Place* Round::find(const std::string& node) {
+FederatedRound::Place* FederatedRound::find(const std::string& node) {
     const auto found = members_.find(node);
     return found == members_.end() ? nullptr : &found->second;
 }
 
-Lease Round::lease_of(const Place& place) const {
+Lease FederatedRound::lease_of(const Place& place) const {
     auto lease = plan_.assignment.lease;
     lease.epoch = plan_.epoch;
     lease.attempt = place.lease.attempt();
@@ -477,14 +473,10 @@ Lease Round::lease_of(const Place& place) const {
 }
 
 /// Without a session nothing is said; ready() says it.
-void Round::send(const Place& place, Message message, CoordinatorEffects& effects) const {
+void FederatedRound::send(const Place& place, Message message, CoordinatorEffects& effects) const {
     if (place.session != 0) {
         effects.send.push_back({place.session, std::move(message)});
     }
-}
-
-void Round::log(const char* kind, Json detail, CoordinatorEffects& effects) const {
-    effects.persist.push_back(SaveDecision{plan_.assignment.lease.experiment, number(), kind, std::move(detail)});
 }
 
 }  // namespace causeway

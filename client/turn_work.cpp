@@ -1,0 +1,230 @@
+// See turn_work.h. Values travel as they lie in memory: f32 and i64, little-endian.
+#include "client/turn_work.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include <fmt/format.h>
+
+#include "common/random.h"
+#include "split/segment_file.h"
+
+namespace causeway::node {
+namespace {
+
+// Labels, values and gradients of one microbatch; with an early sender those of the next one too.
+constexpr std::size_t most_waiting = 64;
+
+constexpr std::uint32_t activations = 0, gradients = 1, labels = 2, targets = 3;  // StreamData::kind
+
+std::uint32_t kind_of(const CellMessage& message) {
+    switch (message.payload) {
+        case Payload::activations:
+            return activations;
+        case Payload::gradients:
+            return gradients;
+        default:
+            return message.labels.empty() ? targets : labels;
+    }
+}
+
+template <class Value>
+Result<std::vector<Value>> values_of(const StreamData& message) {
+    if (message.payload.size() != message.total || message.total % sizeof(Value) != 0) {
+        return fail(ErrorKind::invalid, "bad_stream_message",
+                    fmt::format("a message of {} bytes holds no whole values", message.payload.size()));
+    }
+    std::vector<Value> values(message.total / sizeof(Value));
+    std::ranges::copy(message.payload, std::as_writable_bytes(std::span(values)).begin());
+    return values;
+}
+
+struct CellTextsParsed {
+    Chain chain;
+    Program program;
+    OptimizerSpec optimizer;
+    Segment segment;
+};
+
+Result<CellTextsParsed> parse(const Assign& assign) {
+    TRY_ASSIGN(auto chain, Chain::from_architecture(assign.architecture));
+    TRY_ASSIGN(auto program, parse_program(assign.program));
+    TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
+    TRY_ASSIGN(auto layers, parse_intervals(assign.segment));
+    TRY(check_runnable(program, chain));
+    TRY_ASSIGN(auto segment, Segment::make(chain, std::move(layers)));
+    return CellTextsParsed{std::move(chain), std::move(program), std::move(optimizer), std::move(segment)};
+}
+
+}  // namespace
+
+struct TurnWork::Parts final : TrainerIo {
+    Assign assign_;
+    TurnHooks hooks;
+    std::optional<Segment> segment;
+    std::optional<TrainingBatches> batches;  // of the client's side
+    std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<StreamData>> arrived;  // by cell and kind
+    std::size_t waiting = 0;
+    std::uint64_t sent = 0, received = 0;
+    std::optional<TrainingRun> run;
+    Duration begun{};
+
+    [[nodiscard]] std::uint64_t examples() const override { return batches ? batches->examples() : assign_.examples; }
+    Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> into) override {
+        if (!batches) {
+            return fail(ErrorKind::invalid, "no_examples", "this cell has no examples of its own");
+        }
+        return batches->load(place, features, into);
+    }
+    Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> into) override {
+        if (!batches) {
+            return fail(ErrorKind::invalid, "no_examples", "this cell has no examples of its own");
+        }
+        return batches->load_targets(place, features, into);
+    }
+    void progress(std::uint64_t step, std::uint64_t steps, double loss) override {
+        if (hooks.progress) {
+            hooks.progress(step, steps, loss);
+        }
+    }
+    [[nodiscard]] bool stop_requested() const override { return hooks.stop_requested && hooks.stop_requested(); }
+
+    Status send(std::uint32_t cell, CellMessage message) override {
+        StreamData data{.lease = assign_.lease,
+                        .cell = assign_.cell,
+                        .kind = kind_of(message),
+                        .epoch = static_cast<std::uint32_t>(message.epoch),
+                        .batch = static_cast<std::uint32_t>(message.batch),
+                        .microbatch = static_cast<std::uint32_t>(message.microbatch),
+                        .rows = message.rows};
+        data.payload = to_bytes(data.kind == labels ? std::as_bytes(std::span(message.labels))
+                                                    : std::as_bytes(std::span(message.values)));
+        data.total = data.payload.size();
+        sent += data.total;
+        hooks.send(cell, std::move(data));
+        return {};
+    }
+
+    Result<std::optional<CellMessage>> receive(std::uint32_t cell, Payload payload) override {
+        for (const auto kind : {activations, gradients, labels, targets}) {
+            const bool wanted = payload == Payload::activations ? kind == activations
+                                : payload == Payload::gradients ? kind == gradients
+                                                                : kind == labels || kind == targets;
+            const auto found = arrived.find({cell, kind});
+            if (!wanted || found == arrived.end() || found->second.empty()) {
+                continue;
+            }
+            const auto message = std::move(found->second.front());
+            found->second.pop_front();
+            --waiting;
+            CellMessage made{.payload = payload,
+                             .epoch = message.epoch,
+                             .batch = message.batch,
+                             .microbatch = message.microbatch,
+                             .rows = message.rows,
+                             .values = {},
+                             .labels = {}};
+            if (kind == labels) {
+                TRY_ASSIGN(made.labels, values_of<std::int64_t>(message));
+            } else {
+                TRY_ASSIGN(made.values, values_of<float>(message));
+            }
+            return std::optional(std::move(made));
+        }
+        return std::optional<CellMessage>{};
+    }
+};
+
+TurnWork::TurnWork(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+TurnWork::~TurnWork() = default;
+
+const Assign& TurnWork::assign() const {
+    return parts_->assign_;
+}
+
+Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign& assign, ByteView segment,
+                                                  const Dataset* dataset, TurnHooks hooks) {
+    TRY_ASSIGN(auto work, parse(assign));
+    TRY_ASSIGN(auto start, decode_segment(work.segment, work.optimizer, work.chain.layer_count(), segment));
+    auto parts = std::make_unique<Parts>();
+    parts->assign_ = assign;
+    parts->hooks = std::move(hooks);
+    parts->segment = work.segment;
+    const auto key = node_key(assign.data_node);
+    if (dataset != nullptr) {
+        TRY(check_dataset_fits(*dataset, work.chain));
+        if (assign.examples != 0 && dataset->size() != assign.examples) {
+            return fail(ErrorKind::invalid, "examples_changed",
+                        fmt::format("{} examples of \"{}\" were declared, {} are here: join again", assign.examples,
+                                    assign.dataset, dataset->size()));
+        }
+        const BatchKey order{.seed = assign.seed, .round = assign.lease.round, .node = key};
+        parts->batches.emplace(*dataset, assign.batch, order);
+    }
+    TrainJob job{.program = std::move(work.program),
+                 .chain = std::move(work.chain),
+                 .segment = work.segment.layers(),
+                 .start = std::move(start.model),
+                 .optimizer = std::move(work.optimizer),
+                 .optimizer_state = std::move(start.optimizer),
+                 .batch = assign.batch,
+                 .local_epochs = assign.local_epochs,
+                 .draws = {.seed = assign.seed, .round = assign.lease.round, .node = key},
+                 .microbatches = assign.microbatches,
+                 .clock = parts->hooks.clock};
+    parts->begun = parts->hooks.clock ? parts->hooks.clock() : Duration{};
+    TRY_ASSIGN(parts->run, trainer.begin(std::move(job), *parts));
+    return std::make_unique<TurnWork>(std::move(parts));
+}
+
+Status TurnWork::deliver(const StreamData& message) {
+    const auto& peers = parts_->assign_.peers;
+    const bool known = std::ranges::any_of(peers, [&](const auto& peer) { return peer.cell == message.cell; });
+    if (!known) {
+        return fail(ErrorKind::invalid, "bad_stream_message",
+                    fmt::format("cell {} is none that this turn exchanges anything with", message.cell));
+    }
+    if (parts_->waiting >= most_waiting) {
+        return fail(ErrorKind::overloaded, "stream_flood", "more messages wait than any turn leaves waiting");
+    }
+    ++parts_->waiting;
+    parts_->received += message.total;
+    parts_->arrived[{message.cell, message.kind}].push_back(message);
+    return {};
+}
+
+Result<TurnWork::State> TurnWork::advance() {
+    TRY_ASSIGN(const auto state, parts_->run->advance());
+    return state == TrainingRun::State::finished ? State::finished : State::waiting;
+}
+
+Result<TurnOutput> TurnWork::finish() {
+    TRY_ASSIGN(auto result, parts_->run->result());
+    const auto& assign = parts_->assign_;
+    TurnOutput output;
+    output.file = encode_segment(*parts_->segment, {std::move(result.end), std::move(result.optimizer_state)});
+    output.held = {.experiment = assign.lease.experiment,
+                   .round = assign.lease.round,
+                   .digest = sha256(output.file),
+                   .bytes = output.file.size(),
+                   .weight = static_cast<std::int64_t>(parts_->examples()),
+                   .metrics = {.loss = result.loss,
+                               .examples = result.examples,
+                               .train_seconds = parts_->hooks.clock ? seconds(parts_->hooks.clock() - parts_->begun) : 0,
+                               .stream_sent = parts_->sent,
+                               .stream_received = parts_->received},
+                   .start_model = assign.model};
+    return output;
+}
+
+Status check_cell(const Assign& assign) {
+    TRY_ASSIGN(const auto work, parse(assign));
+    TRY(parse_data_options(assign.data_options));
+    if (assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
+        return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and fewer than 2^31 examples");
+    }
+    return {};
+}
+
+}  // namespace causeway::node

@@ -1,0 +1,267 @@
+// A round of relays from the outside: who is out of it, what is due, and what it has come to. Part of RelayRound
+// (relay_round.h), whose turns are in relay_round.cpp. Thread: loop. Pure.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "coordinator/decisions.h"
+#include "coordinator/limits.h"
+#include "coordinator/relay_round.h"
+
+namespace causeway {
+
+// ---------------------------------------------------------------- who is out
+
+/// Out of the round for good, unless it has counted.
+void RelayRound::leave(const std::string& client, const std::string& code, const std::string& message,
+                       CoordinatorEffects& effects) {
+    auto& node = clients_.at(client);
+    if (!node.drop_code.empty() || counted_.contains(client)) {
+        return;
+    }
+    node.drop_code = code;
+    node.drop_message = message;
+    node.gone_until = never;
+    std::uint32_t last = 0;
+    for (const auto& [number_of_turn, turn] : turns_) {
+        last = turn.turn.client == client ? number_of_turn : last;
+    }
+    turns_.erase(last);
+    relay_.skip(client);
+    note_dropped(client, code);
+    log(decisions::dropped, decisions::dropped_detail(client, last, code, message), effects);
+    send(client, Dropped{lease_of(last), code, message}, effects);
+}
+
+void RelayRound::break_off(std::uint32_t number_of_turn, const std::string& code, const std::string& message,
+                           CoordinatorEffects& effects) {
+    const auto client = turns_.at(number_of_turn).turn.client;
+    if (++clients_.at(client).broken >= limits::turn_attempts) {
+        return leave(client, code, message, effects);
+    }
+    mark_lost(client);
+    relay_.present(client);
+}
+
+/// Groups whose host will not come back go on at the host that has the fewest.
+void RelayRound::move_groups() {
+    bool waits = false;
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        const auto host = host_of_group_[group];
+        if (relay_.over(group) || !given_up_.contains(host)) {
+            continue;
+        }
+        const std::string* next = nullptr;
+        std::ptrdiff_t fewest = 0;
+        for (const auto& [name, node] : hosts_) {
+            const auto groups = std::ranges::count(host_of_group_, name);
+            if (node.session != 0 && node.gone_until == never && !given_up_.contains(name) &&
+                (next == nullptr || groups < fewest)) {
+                next = &name;
+                fewest = groups;
+            }
+        }
+        if (next == nullptr) {
+            waits = true;
+        } else {
+            relay_.replace_host(host, *next);
+            std::ranges::replace(host_of_group_, host, *next);
+        }
+    }
+    hostless_since_ = waits ? std::optional(hostless_since_.value_or(now_)) : std::nullopt;
+}
+
+void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
+    for (auto& [name, node] : clients_) {
+        if (now >= closes_at_) {
+            leave(name, "straggler_deadline", "the round closed before its turn was over", effects);
+        } else if (now >= node.gone_until) {
+            leave(name, "silent", "not heard of for longer than sync.rejoin", effects);
+            node.gone_until = never;
+        }
+    }
+    for (auto& [name, node] : hosts_) {
+        if (now >= node.gone_until) {
+            node.gone_until = never;
+            given_up_.insert(name);
+        }
+    }
+    const auto turns = turns_;  // what is done about one may end others
+    for (const auto& [number_of_turn, turn] : turns) {
+        if (!turns_.contains(number_of_turn)) {
+            continue;
+        }
+        auto& live = turns_.at(number_of_turn);
+        if (now >= hangs_at(live)) {
+            leave(live.turn.client, "no_progress",
+                  "its turn has not moved for " + std::to_string(static_cast<long>(seconds(now - live.moved_at))) +
+                      " s, at the client or at " + live.turn.host,
+                  effects);
+            continue;
+        }
+        for (const auto side : {Side::client, Side::host}) {
+            if (now >= part_of(live, side).retry_at) {
+                absorb(number_of_turn, live, side, effects);
+            }
+        }
+    }
+    go_on(now, effects);
+    const auto wait = of_relays_.host_wait;
+    no_host_ = no_host_ || (hostless_since_ && wait > Duration::zero() && now - *hostless_since_ >= wait);
+}
+
+/// What is offered waits for this machine, not for its nodes.
+Instant RelayRound::hangs_at(const Turn& turn) const {
+    if (turn.client.offer || turn.host.offer || turn.progress.step == 0) {
+        return never;
+    }
+    return turn.moved_at + std::max(limits::no_progress, limits::no_progress_pauses * turn.longest_pause);
+}
+
+// ---------------------------------------------------------------- what it has come to
+
+Round::Outcome RelayRound::outcome() const {
+    if (possible() < quorum()) {
+        return Outcome::quorum_lost;
+    }
+    if (no_host_) {
+        return Outcome::no_host;
+    }
+    if (relay_.outcome() == Relay::Outcome::open) {
+        return Outcome::open;
+    }
+    std::uint64_t examples = 0;
+    for (const auto& result : relay_.results()) {
+        examples += result.examples;
+    }
+    return examples == 0 ? Outcome::zero_total_weight : Outcome::complete;
+}
+
+Instant RelayRound::deadline() const {
+    Instant due = relay_.outcome() == Relay::Outcome::open ? closes_at_ : never;
+    for (const auto* nodes : {&clients_, &hosts_}) {
+        for (const auto& [name, node] : *nodes) {
+            due = std::min(due, node.gone_until);
+        }
+    }
+    for (const auto& [number_of_turn, turn] : turns_) {
+        due = std::min({due, hangs_at(turn), turn.client.retry_at, turn.host.retry_at});
+    }
+    if (hostless_since_ && of_relays_.host_wait > Duration::zero()) {
+        due = std::min(due, *hostless_since_ + of_relays_.host_wait);
+    }
+    return due;
+}
+
+std::vector<std::pair<std::string, Digest>> RelayRound::participants() const {
+    std::vector<std::pair<std::string, Digest>> all;
+    for (const auto& [client, what] : counted_) {
+        all.emplace_back(client, what.segment);
+    }
+    return all;
+}
+
+std::optional<Digest> RelayRound::counted(const std::string& node) const {
+    const auto found = counted_.find(node);
+    return found == counted_.end() ? std::nullopt : std::optional(found->second.segment);
+}
+
+/// In the order of names, so that the sum of doubles does not depend on arrival.
+double RelayRound::train_loss() const {
+    double sum = 0;
+    double weight = 0;
+    for (const auto& [client, what] : counted_) {
+        if (std::isfinite(what.loss)) {
+            sum += static_cast<double>(what.examples) * what.loss;
+            weight += static_cast<double>(what.examples);
+        }
+    }
+    return weight > 0 ? sum / weight : std::numeric_limits<double>::quiet_NaN();
+}
+
+std::uint32_t RelayRound::possible() const {
+    return static_cast<std::uint32_t>(relay_.possible());
+}
+
+std::string RelayRound::why_missing() const {
+    if (no_host_) {
+        return host_refusal_.empty() ? "" : "; " + host_refusal_;
+    }
+    for (const auto& [name, node] : clients_) {
+        if (!node.drop_code.empty()) {
+            return "; " + name + ": " + node.drop_code + ": " + node.drop_message;
+        }
+    }
+    return "";
+}
+
+/// Groups in their order, and in each the tour's.
+Json RelayRound::status() const {
+    auto rows = Json::array();
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        const auto& turn = relay_.turn(group);
+        for (const auto& client : of_relays_.relay.groups[group]) {
+            const auto& node = clients_.at(client);
+            const bool now = turn && turn->client == client;
+            const auto under_way = std::ranges::find_if(
+                turns_, [&](const auto& entry) { return now && entry.second.turn.group == group; });
+            const bool known = under_way != turns_.end();
+            const char* state = counted_.contains(client)   ? "counted"
+                                : !node.drop_code.empty()   ? "dropped"
+                                : now && known && under_way->second.client.offer ? "uploading"
+                                : now                       ? "working"
+                                : node.session == 0         ? "away"
+                                                            : "waiting";
+            rows.push(Json::object()
+                          .set("node", client)
+                          .set("state", state)
+                          .set("attempt", known ? under_way->first : 0)
+                          .set("step", known ? under_way->second.progress.step : 0)
+                          .set("steps", known ? under_way->second.progress.steps : 0)
+                          .set("reason", node.drop_code.empty() ? Json() : Json(node.drop_code))
+                          .set("group", group)
+                          .set("host", host_of_group_[group]));
+        }
+    }
+    return rows;
+}
+
+FinishRound RelayRound::finish() const {
+    auto job = Round::finish();
+    for (const auto& result : relay_.results()) {
+        job.groups.push_back(
+            {{result.segments.client_segment, result.segments.server_segment}, result.examples});
+    }
+    return job;
+}
+
+std::vector<StreamPair> RelayRound::streams() const {
+    std::vector<StreamPair> pairs;
+    for (const auto& [number_of_turn, turn] : turns_) {
+        pairs.push_back({turn.turn.client, turn.turn.host});
+    }
+    return pairs;
+}
+
+std::vector<std::string> RelayRound::hosts() const {
+    std::set<std::string> names(host_of_group_.begin(), host_of_group_.end());
+    return {names.begin(), names.end()};
+}
+
+void RelayRound::send(const std::string& name, Message message, CoordinatorEffects& effects) const {
+    const auto& nodes = clients_.contains(name) ? clients_ : hosts_;
+    const auto found = nodes.find(name);
+    if (found != nodes.end() && found->second.session != 0) {
+        effects.send.push_back({found->second.session, std::move(message)});
+    }
+}
+
+RelayRound::Node* RelayRound::node_of(const std::string& name) {
+    if (const auto client = clients_.find(name); client != clients_.end()) {
+        return &client->second;
+    }
+    const auto host = hosts_.find(name);
+    return host == hosts_.end() ? nullptr : &host->second;
+}
+
+}  // namespace causeway

@@ -1,0 +1,40 @@
+// See relay_texts.h.
+#include "coordinator/relay_texts.h"
+
+#include "configs/split_plan.h"
+#include "configs/workload.h"
+#include "model/segment.h"
+#include "split/flow.h"
+
+namespace causeway {
+namespace {
+
+/// Cells are numbered as the programs name them: the client is 0, the host 1.
+Result<CellTexts> side(const SplitPlan& plan, const Chain& chain, std::uint32_t stage) {
+    TRY_ASSIGN(const auto program, stage_program(plan, chain, stage));
+    return CellTexts{.cell = stage, .segment = to_text(layers_of(program)), .program = to_text(program)};
+}
+
+}  // namespace
+
+Result<std::optional<RelayTexts>> relay_texts_of(const Experiment& experiment) {
+    TRY_ASSIGN(const auto chain, chain_of(experiment));
+    TRY_ASSIGN(const auto plan, split_plan_of(experiment, chain));
+    if (!plan) {
+        return std::optional<RelayTexts>{};
+    }
+    RelayTexts texts;
+    TRY_ASSIGN(texts.client, side(*plan, chain, 0));
+    TRY_ASSIGN(texts.host, side(*plan, chain, 1));
+    texts.loss = plan->stages == 3 ? RelayTexts::Loss::at_client : RelayTexts::Loss::at_host;
+    texts.groups = plan->groups;
+    texts.grouping = plan->grouping;
+    texts.group_lists = plan->group_lists;
+    texts.regroup =
+        plan->regroup == SplitPlan::Regroup::once ? RelayTexts::Regroup::once : RelayTexts::Regroup::every_round;
+    texts.lost_client = plan->lost_client;
+    texts.handover_copy = plan->handover_copy;
+    return std::optional(std::move(texts));
+}
+
+}  // namespace causeway
