@@ -12,6 +12,7 @@
 #include "coordinator/loop.h"
 #include "coordinator/own_certificate.h"
 #include "coordinator/state_files.h"
+#include "wire/own_addresses.h"
 
 namespace causeway {
 namespace {
