@@ -92,18 +92,39 @@ Status LocalFederation::connect() {
     return {};
 }
 
+/// A model that is cut has a host for the part after the cut.
+std::uint32_t LocalFederation::hosts() const {
+    return options_.experiment.mesh.stages > 1 ? options_.hosts : 0;
+}
+
 Status LocalFederation::start_clients() {
     for (std::uint32_t i = 0; i < options_.clients; ++i) {
-        const auto name = demo_client_name(i);
-        TRY_ASSIGN(
-            const auto reply,
-            session_->ask("token.new", Json::object().set("name", name).set("expires_seconds", token_lifetime_s)));
-        const std::vector<std::string> words = {
-            own_path().string(),     "join", "-", "--state", (options_.folder / name).string(), "--data",
-            data_argument(parts_[i])};
-        TRY_ASSIGN(auto client, Process::start(words, reply["token"].text() + "\n", options_.folder / (name + ".log")));
-        processes_.push_back(std::move(client));
+        std::vector<std::string> more = {"--data", data_argument(parts_[i])};
+        if (hosts() > 0) {
+            more.insert(more.end(), {"--allow", "split"});
+        }
+        TRY(start_node(name_of(i + 1), "client", more));
     }
+    for (std::uint32_t i = 0; i < hosts(); ++i) {
+        TRY(start_node(name_of(options_.clients + 1 + i), "host", {"--allow", "split", "--listen", "127.0.0.1:0"}));
+    }
+    return {};
+}
+
+std::string LocalFederation::name_of(std::size_t process) const {
+    const auto node = static_cast<std::uint32_t>(process - 1);
+    return node < options_.clients ? demo_client_name(node) : fmt::format("host-{}", node - options_.clients + 1);
+}
+
+Status LocalFederation::start_node(const std::string& name, const std::string& role,
+                                   const std::vector<std::string>& more) {
+    TRY_ASSIGN(const auto reply,
+               session_->ask("token.new", Json::object().set("name", name).set("role", role).set("expires_seconds",
+                                                                                                token_lifetime_s)));
+    std::vector<std::string> words = {own_path().string(), "join", "-", "--state", (options_.folder / name).string()};
+    words.insert(words.end(), more.begin(), more.end());
+    TRY_ASSIGN(auto node, Process::start(words, reply["token"].text() + "\n", options_.folder / (name + ".log")));
+    processes_.push_back(std::move(node));
     return {};
 }
 
@@ -112,11 +133,14 @@ Status LocalFederation::wait_for_clients() {
     TRY_ASSIGN(const bool joined, until([&]() -> Result<bool> {
                    TRY(all_running());
                    TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
-                   const auto online = std::ranges::count_if(nodes["nodes"].items(), [](const Json& node) {
-                       return node["role"].text() == "client" && node["state"].text() == "online";
-                   });
-                   options_.status(fmt::format("{} of {} clients have joined", online, options_.clients));
-                   return online >= options_.clients;
+                   const auto online = [&nodes](std::string_view role) {
+                       return static_cast<std::uint32_t>(
+                           std::ranges::count_if(nodes["nodes"].items(), [&](const Json& node) {
+                               return node["role"].text() == role && node["state"].text() == "online";
+                           }));
+                   };
+                   options_.status(fmt::format("{} of {} clients have joined", online("client"), options_.clients));
+                   return online("client") >= options_.clients && online("host") >= hosts();
                }));
     if (!joined) {
         return fail(ErrorKind::timed_out, "clients_missing",
@@ -130,8 +154,7 @@ Status LocalFederation::all_running() {
     for (std::size_t i = 1; i < processes_.size(); ++i) {
         if (!processes_[i].running()) {
             return fail(ErrorKind::io, "client_failed",
-                        fmt::format("{} has ended; its log says:\n{}",
-                                    demo_client_name(static_cast<std::uint32_t>(i - 1)), processes_[i].log_tail()));
+                        fmt::format("{} has ended; its log says:\n{}", name_of(i), processes_[i].log_tail()));
         }
     }
     return {};

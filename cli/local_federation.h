@@ -23,6 +23,7 @@ struct LocalOptions {
     std::filesystem::path folder;     // new, or empty
     std::vector<std::string> models;  // NAME=PATH, for the coordinator
     std::uint32_t clients = 5;
+    std::uint32_t hosts = 1;                         // of an experiment whose model is cut; others need none
     std::uint32_t workers = 1;                       // of the coordinator
     std::function<void(const std::string&)> status;  // what is being waited for
     std::function<void(const Json&)> working;        // how a long round goes: the status, or unset
@@ -45,7 +46,7 @@ public:
     void stop();
 
     [[nodiscard]] const std::filesystem::path& folder() const { return options_.folder; }
-    /// The coordinator's, then the clients'.
+    /// The coordinator's, then the clients', then the hosts'.
     [[nodiscard]] std::vector<Process>& processes() { return processes_; }
     /// A client's part of the data, from 0.
     [[nodiscard]] const std::filesystem::path& part(std::size_t client) const { return parts_[client].path; }
@@ -55,8 +56,11 @@ private:
     Status start_coordinator();
     Status connect();
     Status start_clients();
+    Status start_node(const std::string& name, const std::string& role, const std::vector<std::string>& more);
     Status wait_for_clients();
     Status all_running();
+    [[nodiscard]] std::uint32_t hosts() const;
+    [[nodiscard]] std::string name_of(std::size_t process) const;
     [[nodiscard]] std::string data_argument(const WrittenPart& part) const;
 
     LocalOptions options_;

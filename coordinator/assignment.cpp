@@ -1,12 +1,15 @@
 // See assignment.h. The only file here that sees configs/workload.h, which brings in the folders of models and data.
 #include "coordinator/assignment.h"
 
+#include "configs/split_plan.h"
 #include "configs/workload.h"
 
 namespace causeway {
 
 Result<Assign> assignment_of(const Experiment& experiment, const std::string& submitted_by) {
-    TRY_ASSIGN(auto texts, work_texts(experiment));
+    TRY_ASSIGN(const auto chain, chain_of(experiment));
+    TRY_ASSIGN(const auto plan, split_plan_of(experiment, chain));
+    TRY_ASSIGN(auto texts, plan ? work_texts(experiment, *plan, 0) : work_texts(experiment));
     Assign assign;
     assign.experiment_name = experiment.experiment.name;
     assign.rounds = experiment.experiment.rounds;

@@ -125,7 +125,7 @@ void ClientHost::run(const node::Job& job) {
         train(*assignment);
     } else if (const auto* evaluation = std::get_if<node::Evaluate>(&job)) {
         evaluate(*evaluation);
-    } else if (trainings_ % 2 == 0) {
+    } else if (std::holds_alternative<node::StopTraining>(job) && trainings_ % 2 == 0) {
         ++trainings_;  // stopped at the next instruction; every second one had just ended, and its Trained still comes
     }
 }

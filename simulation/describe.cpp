@@ -124,6 +124,9 @@ std::string describe(const node::Job& job) {
                           [](const node::Train& j) { return "train " + text(j.assign.lease); },
                           [](const node::StopTraining&) { return std::string("stop training"); },
                           [](const node::Evaluate& j) { return "evaluate " + text(j.assign.model); },
+                          [](const node::RunTurn& j) { return "turn of layers " + j.assign.segment; },
+                          [](const node::StopTurn&) { return std::string("stop the turn"); },
+                          [](const node::LetGo& j) { return "let go of " + text(j.segment); },
                       },
                       job);
 }
