@@ -151,6 +151,10 @@ Status refuse_other_datasets(const Experiment& experiment, const DataPaths& give
     return {};
 }
 
+std::string demo_host_name(std::uint32_t index) {
+    return "host-" + std::to_string(index + 1);
+}
+
 std::string demo_client_name(std::uint32_t index) {
     return fmt::format("client-{}", index + 1);
 }

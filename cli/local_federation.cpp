@@ -113,7 +113,7 @@ Status LocalFederation::start_clients() {
 
 std::string LocalFederation::name_of(std::size_t process) const {
     const auto node = static_cast<std::uint32_t>(process - 1);
-    return node < options_.clients ? demo_client_name(node) : fmt::format("host-{}", node - options_.clients + 1);
+    return node < options_.clients ? demo_client_name(node) : demo_host_name(node - options_.clients);
 }
 
 Status LocalFederation::start_node(const std::string& name, const std::string& role,

@@ -88,7 +88,7 @@ WorldOptions real_world(const Scene& scene, const SimulateOptions& options, cons
     WorldOptions world;
     world.coordinator.models = cast.models;
     world.coordinator.federation = "simulated";
-    world.coordinator.max_sessions = sessions_for(cast.clients.size());
+    world.coordinator.max_sessions = sessions_for(cast.clients.size() + cast.hosts.size());
     world.work = cast.coordinator.get();
     world.line = scene.setup.line;
     for (std::size_t i = 0; i < cast.clients.size(); ++i) {
@@ -102,13 +102,30 @@ WorldOptions real_world(const Scene& scene, const SimulateOptions& options, cons
         client.datasets = {cast.clients[i]->declaration()};
         client.link = scene.setup.links[i];
         client.slowness = seconds(scene.setup.per_example[i]) / seconds(training_per_example);
+        client.splits = !cast.hosts.empty();
         world.clients.push_back(std::move(client));
+    }
+    for (std::size_t i = 0; i < cast.hosts.size(); ++i) {
+        ClientSetup host;
+        host.name = demo_host_name(static_cast<std::uint32_t>(i));
+        host.work = cast.hosts[i].get();
+        host.role = "host";
+        host.splits = true;
+        host.link.up.delay = host.link.down.delay = std::chrono::milliseconds(1);
+        world.clients.push_back(std::move(host));
     }
     return world;
 }
 
 /// How long it takes when nothing fails, so that failures are spread over it.
 Result<Duration> undisturbed_time(const Scene& scene) {
+    if (scene.experiment.mesh.stages > 1) {  // as if one client trained after another: more than any grouping takes
+        Duration all{};
+        for (const auto& per_example : scene.setup.per_example) {
+            all += per_example * static_cast<std::int64_t>(scene.setup.examples);
+        }
+        return all * scene.experiment.experiment.rounds;
+    }
     ModelledWorld modelled(scene.setup);
     auto& world = *modelled.world;
     TRY(start_and_wait(world));

@@ -71,6 +71,9 @@ Result<Cast> make_cast(const Experiment& experiment, const DataPaths& data, cons
         cast.clients.push_back(
             std::make_unique<RealClientWork>(trainer, demo_client_name(i), std::move(parts.of_clients[i])));
     }
+    if (experiment.mesh.stages > 1) {
+        cast.hosts.push_back(std::make_unique<RealClientWork>(trainer, demo_host_name(0), Dataset{}));
+    }
     TRY_ASSIGN(cast.models, name_models(models, *cast.coordinator));
     return cast;
 }

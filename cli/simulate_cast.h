@@ -14,6 +14,7 @@ namespace causeway::cli {
 struct Cast {
     std::unique_ptr<simulation::RealCoordinatorWork> coordinator;
     std::vector<std::unique_ptr<simulation::RealClientWork>> clients;  // client-1, client-2, ...
+    std::vector<std::unique_ptr<simulation::RealClientWork>> hosts;    // host-1, ...: of a model that is cut
     NamedModels models;                                                // what the machine checks submissions with
 
     /// For replays. errors: not_found `unknown_node`

@@ -154,7 +154,7 @@ Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign
     const auto key = node_key(assign.data_node);
     if (dataset != nullptr) {
         TRY(check_dataset_fits(*dataset, work.chain));
-        if (assign.examples != 0 && dataset->size() != assign.examples) {
+        if (dataset->size() != assign.examples) {
             return fail(ErrorKind::invalid, "examples_changed",
                         fmt::format("{} examples of \"{}\" were declared, {} are here: join again", assign.examples,
                                     assign.dataset, dataset->size()));
@@ -221,8 +221,8 @@ Result<TurnOutput> TurnWork::finish() {
 Status check_cell(const Assign& assign) {
     TRY_ASSIGN(const auto work, parse(assign));
     TRY(parse_data_options(assign.data_options));
-    if (assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
-        return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and fewer than 2^31 examples");
+    if (assign.examples == 0 || assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
+        return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and 1 to 2^31 examples");
     }
     return {};
 }

@@ -8,7 +8,8 @@
 //            no_progress, revoked
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
-//   groups   {"groups": [[names]], "hosts": [name per group], "seconds": {name: measured}, "grouping"}   of a round of
+//   groups   {"groups": [[names]], "hosts": [name per group], "examples": {name: declared},
+//            "seconds": {name: measured}, "grouping"}   of a round of
 //            relays: who trains after whom, on which host, and the turns' times that this rests on
 //   handover {"group", "node", "client_segment", "server_segment", "client_bytes", "server_bytes", "examples", "loss"}
 //            the client's turn counts: both segments are here as well as where they were made

@@ -43,6 +43,7 @@ struct Turn {
 struct RelayGroups {
     Groups groups;
     std::vector<std::string> hosts;
+    std::map<std::string, std::uint64_t> examples{};  // of each client, as declared
 };
 
 class ExperimentMachine {

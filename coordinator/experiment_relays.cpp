@@ -65,6 +65,9 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
                 logged.groups.push_back(texts_of(group));
             }
             logged.hosts = texts_of(decision.detail["hosts"]);
+            for (const auto& [name, count] : decision.detail["examples"].fields()) {
+                logged.examples[name] = static_cast<std::uint64_t>(count.integer());
+            }
             return logged;
         }
     }
@@ -97,6 +100,11 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
         }
         made.groups = groups.value_or(Groups{cohort});
     }
+    auto examples = Json::object();
+    for (const auto& name : cohort) {
+        made.examples[name] = turn.members.examples_of(name, config_.data.dataset);
+        examples.set(name, made.examples[name]);
+    }
     const auto hosts = live_hosts(turn);
     for (std::size_t i = 0; i < made.groups.size(); ++i) {
         made.hosts.push_back(hosts.empty() ? "" : hosts[i % hosts.size()]);
@@ -110,6 +118,7 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
                                                     .set("groups", std::move(lists))
                                                     .set("hosts", names_of(made.hosts))
                                                     .set("grouping", relays_->grouping)
+                                                    .set("examples", std::move(examples))
                                                     .set("seconds", std::move(seconds))});
     return made;
 }
@@ -124,11 +133,8 @@ void ExperimentMachine::open_relays(Turn turn, RoundPlan plan) {
                           .client = relays_->client,
                           .host = relays_->host,
                           .loss = relays_->loss,
-                          .examples = {},
+                          .examples = groups_.examples,
                           .host_wait = config_.sync.start_timeout};
-    for (const auto& name : relays.round.cohort) {
-        relays.examples[name] = turn.members.examples_of(name, config_.data.dataset);
-    }
     round_ = std::make_unique<RelayRound>(std::move(relays), turn.now);
     for (const auto& name : live_hosts(turn)) {
         const auto* member = turn.members.by_node(name);

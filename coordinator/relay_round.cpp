@@ -250,11 +250,16 @@ void RelayRound::on_offer(const std::string& name, SessionId session, const Offe
     if (!fits || update.weight < 0 || update.weight >= limits::weight_bound) {
         const std::string why = fits ? "its weight is not in 0.." + std::to_string(limits::weight_bound - 1)
                                      : "the segment was trained in another round, or from another segment";
-        refuse(fits ? "bad_weight" : "wrong_start_model", why);
-        return side == Side::client ? leave(name, "refused", why, effects)
-                                    : break_off(offer.lease.attempt, "refused", why, effects);
+        const char* code = fits ? "bad_weight" : "wrong_start_model";
+        if (side == Side::client) {
+            leave(name, code, why, effects);
+        } else {
+            break_off(offer.lease.attempt, code, why, effects);
+        }
+        return go_on(now_, effects);
     }
     auto& part = part_of(*turn, side);
+    turn->moved_at = now_;
     if (!part.offer) {
         part.offer = update;
         part.session = session;
@@ -285,9 +290,7 @@ void RelayRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordi
     if (absorbed.refusal) {
         // A host's values are as good as what the client sent it: without that client the group can go on.
         const auto client = turn.turn.client;
-        log(decisions::refused, decisions::refused_detail(absorbed.node, *absorbed.refusal), effects);
-        send(absorbed.node, *absorbed.refusal, effects);
-        leave(client, "refused", absorbed.refusal->code + ": " + absorbed.refusal->message, effects);
+        leave(client, absorbed.refusal->code, absorbed.node + ": " + absorbed.refusal->message, effects);
     } else if (absorbed.fetch_error) {
         transfer_broke(now, absorbed.attempt, turn, part, *absorbed.fetch_error, effects);
     } else {

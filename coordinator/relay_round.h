@@ -26,7 +26,7 @@ struct RelayRoundPlan {
     CellTexts client;
     CellTexts host;
     RelayTexts::Loss loss = RelayTexts::Loss::at_host;
-    std::map<std::string, std::uint64_t> examples;  // of each client, as it declares them
+    std::map<std::string, std::uint64_t> examples;  // of each client, as it declared them when groups were made
     Duration host_wait{};                           // for a host when none is left; 0: for ever
 };
 

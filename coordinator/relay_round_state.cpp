@@ -110,9 +110,11 @@ void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
     no_host_ = no_host_ || (hostless_since_ && wait > Duration::zero() && now - *hostless_since_ >= wait);
 }
 
-/// What is offered waits for this machine, not for its nodes.
+/// When both have offered it waits for this machine, not for its nodes; before anything has moved, for segments on
+/// their way, which only the transfers can judge.
 Instant RelayRound::hangs_at(const Turn& turn) const {
-    if (turn.client.offer || turn.host.offer || turn.progress.step == 0) {
+    const bool none = !turn.client.offer && !turn.host.offer && turn.progress.step == 0;
+    if (none || (turn.client.offer && turn.host.offer)) {
         return never;
     }
     return turn.moved_at + std::max(limits::no_progress, limits::no_progress_pauses * turn.longest_pause);

@@ -22,6 +22,7 @@ void ClientHost::die(Crash how) {
     pending_.clear();
     work_.crash(how);
     around_.network.vanish(link_, Side::client);
+    around_.turns.lose(options_.node);
     end_life();
 }
 
@@ -125,9 +126,34 @@ void ClientHost::run(const node::Job& job) {
         train(*assignment);
     } else if (const auto* evaluation = std::get_if<node::Evaluate>(&job)) {
         evaluate(*evaluation);
-    } else if (std::holds_alternative<node::StopTraining>(job) && trainings_ % 2 == 0) {
+    } else if (const auto* turn = std::get_if<node::RunTurn>(&job)) {
+        run_turn(*turn);
+    } else if (const auto* stop = std::get_if<node::StopTurn>(&job)) {
+        around_.turns.stop(options_.node, stop->lease);
+    } else if (const auto* segment = std::get_if<node::LetGo>(&job)) {
+        work_.let_go(segment->segment);
+    } else if (trainings_ % 2 == 0) {
         ++trainings_;  // stopped at the next instruction; every second one had just ended, and its Trained still comes
     }
+}
+
+/// Its end comes when both sides have begun and the client's time is over; not in another life.
+void ClientHost::run_turn(const node::RunTurn& job) {
+    around_.turns.begin({.node = options_.node,
+                         .assign = job.assign,
+                         .work = &work_,
+                         .slowness = slowness_,
+                         .done = [this, lease = job.assign.lease](Result<node::TurnOutput> output) {
+                             if (!up()) {
+                                 return;
+                             }
+                             if (output) {
+                                 work_.keep_segment(*output);
+                                 event(node::TurnDone{lease, output->held, std::nullopt});
+                             } else {
+                                 event(node::TurnDone{lease, {}, output.error()});
+                             }
+                         }});
 }
 
 /// From the cache at once; else over the link, from the chunk where the last try ended.

@@ -13,6 +13,7 @@
 #include "simulation/network.h"
 #include "simulation/process.h"
 #include "simulation/transcript.h"
+#include "simulation/turn_exchange.h"
 #include "simulation/work.h"
 
 namespace causeway::simulation {
@@ -24,6 +25,7 @@ public:
         Network& network;
         Invariants& invariants;
         Transcript& transcript;
+        TurnExchange& turns;
         std::function<Result<Bytes>(const Digest&)> read_model;  // at the coordinator
     };
 
@@ -57,6 +59,7 @@ private:
     void train(const node::Train& job);
     void end_training(std::uint64_t run, const Assign& assign);
     void evaluate(const node::Evaluate& job);
+    void run_turn(const node::RunTurn& job);
     void pull_model(const Digest& model, std::uint64_t bytes, std::function<void(const Status&)> done);
 
     Surroundings around_;

@@ -158,7 +158,7 @@ void CoordinatorHost::close(const CloseSession& close) {
 void CoordinatorHost::heard(std::size_t link, ConnectionId connection, const Message& message) {
     if (const auto* hello = std::get_if<Hello>(&message); hello != nullptr && !sessions_.contains(connection)) {
         sessions_[connection] = link;
-        event(SessionOpened{connection, around_.nodes[link], "client", *hello});
+        event(SessionOpened{connection, around_.nodes[link], around_.roles[link], *hello});
     } else {
         event(causeway::MessageReceived{connection, message});
     }
@@ -186,6 +186,10 @@ void CoordinatorHost::run(const Job& job) {
         });
     } else if (const auto* open = std::get_if<OpenRound>(&job)) {
         work_.open_round(*open);
+        if (auto opened = work_.opened(*open)) {
+            around_.invariants.opened(*opened);
+            run_later(job, [opened = *std::move(opened)]() -> CoordinatorEvent { return opened; });
+        }
     } else if (const auto* update = std::get_if<AbsorbUpdate>(&job)) {
         absorb(*update);
     } else if (const auto* cancel = std::get_if<CancelAbsorb>(&job)) {

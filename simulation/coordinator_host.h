@@ -32,7 +32,8 @@ public:
         Invariants& invariants;
         Transcript& transcript;
         std::function<Result<Bytes>(std::size_t link, const Digest&)> read_update;  // at the client
-        std::vector<std::string> nodes;                                             // by link
+        std::vector<std::string> nodes;
+        std::vector<std::string> roles;                                             // by link
     };
 
     CoordinatorHost(Surroundings around, CoordinatorOptions options, CoordinatorWork& work)

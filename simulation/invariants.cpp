@@ -64,6 +64,8 @@ void Invariants::check(const SaveDecision& save) {
         const auto node = save.detail["node"].text();
         require(seen.cohort.contains(node), "left a round that it was not in", node);
         require(seen.left_out.emplace(node, save.detail["code"].text()).second, "left a round twice", node);
+    } else {
+        check_relays(save);
     }
 }
 
@@ -104,8 +106,9 @@ void Invariants::check(const SaveCommit& save) {
         require(save.participants.size() >= quorum, "a commit below the quorum");
         require(save.participants.size() + seen.left_out.size() == seen.cohort.size(),
                 "a commit before every member had reported or was dropped");
-        check_sum(save);
+        seen.relays.open() ? check_relay_sum(save) : check_sum(save);
     }
+    seen.relays = {};
     seen.commits.push_back(std::move(commit));
     seen.left_out.clear();
     seen.cohort.clear();
@@ -143,9 +146,13 @@ void Invariants::check(const std::string& node, const Assign& assign) {
     const auto& seen = seen_[lease.experiment];
     require(!terminal(seen.state), "assigned after the end", node);
     require(!seen.commits.empty() && lease.round == seen.open_round(), "assigned a round that is not open", node);
-    require(!seen.commits.empty() && assign.model == seen.commits.back().model,
-            "assigned a start that is not the last commit", node);
-    require(seen.cohort.contains(node), "assigned without being in the persisted cohort", node);
+    if (assign.segment.empty()) {
+        require(!seen.commits.empty() && assign.model == seen.commits.back().model,
+                "assigned a start that is not the last commit", node);
+        require(seen.cohort.contains(node), "assigned without being in the persisted cohort", node);
+    } else {
+        check_turn(node, assign);
+    }
     require(!seen.left_out.contains(node), "assigned after it was left out", node);
     require(lease.epoch == epoch_, "assigned under an older process's lease", node);
     auto& attempt = attempts_[{lease.epoch, lease.experiment, lease.round}][node];
@@ -157,7 +164,10 @@ void Invariants::check(const std::string& node, const Assign& assign) {
 void Invariants::check(const std::string& node, const Counted& counted) {
     const auto& lease = counted.lease;
     const auto sum = in_sum_.find({lease.epoch, lease.experiment, lease.round});
-    const bool in = sum != in_sum_.end() && sum->second.contains(node) && sum->second.at(node).update == counted.update;
+    const auto& relays = seen_[lease.experiment].relays;
+    const bool in = relays.open() ? relays.here.contains(counted.update)
+                                  : sum != in_sum_.end() && sum->second.contains(node) &&
+                                        sum->second.at(node).update == counted.update;
     require(in, "told counted, but not in the sum", node);
 }
 
@@ -223,6 +233,10 @@ void Invariants::told_operator(const Message& message) {
 
 void Invariants::absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed) {
     if (absorbed.fetch_error || absorbed.refusal) {
+        return;
+    }
+    if (!job.segment.empty()) {
+        seen_[absorbed.experiment].relays.here.insert(absorbed.update);
         return;
     }
     auto& sum = in_sum_[{epoch_, absorbed.experiment, absorbed.round}];

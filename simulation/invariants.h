@@ -31,6 +31,7 @@ public:
     void persisted(const Persist& persist);
     void sent(const std::string& node, const Message& message);
     void told_operator(const Message& message);
+    void opened(const RoundOpened& opened);
     void absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed);
     void resolved(const std::string& node, const node::ResolvePending& what);
     /// It lies: what it believes is its own affair from here on.
@@ -44,12 +45,24 @@ private:
         Digest model;
         std::map<std::string, Digest> participants;
     };
+    /// Of an open round of relays: what is durable of it.
+    struct Relays {
+        std::vector<std::set<std::string>> groups;
+        std::vector<std::string> hosts;
+        std::map<std::uint32_t, std::pair<Digest, Digest>> last;  // by group: client's and host's segment
+        std::map<std::string, Digest> handed_over;                // by client, its segment
+        std::uint64_t examples = 0;
+        std::set<Digest> here;  // segments that the coordinator holds
+
+        [[nodiscard]] bool open() const { return !groups.empty(); }
+    };
     struct Seen {
         std::string state;
         std::uint32_t first = 0;  // the number of the first commit: a resumed experiment's is its parent's
         std::vector<Commit> commits;
         std::set<std::string> cohort;                 // of the open round
         std::map<std::string, std::string> left_out;  // dropped or refused in it: the decision's code
+        Relays relays;
 
         [[nodiscard]] std::uint32_t open_round() const { return first + static_cast<std::uint32_t>(commits.size()); }
         [[nodiscard]] const Commit* commit(std::uint32_t round) const {
@@ -70,6 +83,10 @@ private:
     void check(const SaveDeclaration&) {}
     void check_cohort(ExperimentId id, const std::vector<std::string>& cohort);
     void check_sum(const SaveCommit& save);
+    void check_relays(const SaveDecision& save);
+    void check_handover(const SaveDecision& save);
+    void check_relay_sum(const SaveCommit& save);
+    void check_turn(const std::string& node, const Assign& assign);
     void check(const std::string& node, const Assign& assign);
     void check(const std::string& node, const Counted& counted);
     void check(const std::string& node, const Refused& refused);

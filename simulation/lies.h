@@ -25,6 +25,12 @@ public:
     Duration time_to_train(const Assign& assign) override { return honest_.time_to_train(assign); }
     node::Trained train(const Assign& assign) override;
     Reply evaluate(const node::Evaluate& job) override { return honest_.evaluate(job); }
+    Result<std::unique_ptr<node::TurnWork>> begin_turn(const Assign& assign, Examples examples,
+                                                       node::TurnHooks hooks) override {
+        return honest_.begin_turn(assign, examples, std::move(hooks));
+    }
+    void keep_segment(const node::TurnOutput& output) override { honest_.keep_segment(output); }
+    void let_go(const Digest& segment) override { honest_.let_go(segment); }
     Result<Bytes> read_update(const Digest& update) override;
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override { honest_.forget(what); }

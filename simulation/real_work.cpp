@@ -37,7 +37,22 @@ void RealCoordinatorWork::open_round(const OpenRound& job) {
     ASSERT(rounds_[job.experiment].open_round(*input).has_value());
 }
 
+std::optional<RoundOpened> RealCoordinatorWork::opened(const OpenRound& job) {
+    const auto& setup = setups_.at(job.experiment);
+    if (!setup.split) {
+        return std::nullopt;
+    }
+    RoundOpened opened{.experiment = job.experiment, .round = job.round, .segments = {}};
+    for (auto& file : cut_segments(*setup.split, rounds_.at(job.experiment).input()->start())) {
+        const auto digest = sha256(file);
+        opened.segments.emplace_back(digest, file.size());
+        segments_[job.experiment][digest] = std::move(file);
+    }
+    return opened;
+}
+
 void RealCoordinatorWork::release(const ReleaseExperiment& job) {
+    segments_.erase(job.experiment);
     rounds_.erase(job.experiment);
 }
 
@@ -75,6 +90,15 @@ UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView upd
                             .attempt = job.attempt,
                             .node = job.node,
                             .update = job.update.digest};
+    if (!job.segment.empty()) {
+        const auto input = rounds_[job.experiment].input();
+        if (auto refusal = check_segment(*setups_.at(job.experiment).split, *input, job.segment, job.update, update)) {
+            absorbed.refusal = as_refused(job, *std::move(refusal));
+        } else {
+            segments_[job.experiment][job.update.digest] = to_bytes(update);
+        }
+        return absorbed;
+    }
     if (auto refusal = rounds_[job.experiment].absorb(job.node, job.update, update)) {
         absorbed.refusal = as_refused(job, *std::move(refusal));
     }
@@ -82,7 +106,19 @@ UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView upd
 }
 
 CoordinatorEvent RealCoordinatorWork::finish_round(const FinishRound& job) {
-    const auto finished = rounds_[job.experiment].finish();
+    auto& sum = rounds_[job.experiment];
+    auto& segments = segments_[job.experiment];
+    for (std::size_t group = 0; group < job.groups.size(); ++group) {
+        const auto& result = job.groups[group];
+        const std::array<Bytes, 2> files{segments.at(result.segments.at(0)), segments.at(result.segments.at(1))};
+        auto update = group_update(*setups_.at(job.experiment).split, *sum.input(), group, files, result.examples);
+        const auto refusal = update ? sum.add(*std::move(update)) : std::optional(std::move(update).error());
+        if (refusal) {
+            return failed(job.experiment, job.round, "finish_round",
+                          {ErrorKind::corrupt, refusal->code, refusal->message});
+        }
+    }
+    const auto finished = sum.finish();
     if (!finished) {
         return failed(job.experiment, job.round, "finish_round", finished.error());
     }
@@ -109,6 +145,11 @@ CoordinatorEvent RealCoordinatorWork::evaluate(const EvaluateModel& job) {
 }
 
 Result<Bytes> RealCoordinatorWork::read_model(const Digest& model) {
+    for (const auto& [experiment, files] : segments_) {
+        if (const auto segment = files.find(model); segment != files.end()) {
+            return segment->second;
+        }
+    }
     const auto known = snapshots_.find(model);
     if (known == snapshots_.end()) {
         return fail(ErrorKind::not_found, "not_found", "no model " + model.short_hex());
@@ -168,7 +209,31 @@ Reply RealClientWork::evaluate(const node::Evaluate& job) {
     return reply;
 }
 
+Result<std::unique_ptr<node::TurnWork>> RealClientWork::begin_turn(const Assign& assign, Examples examples,
+                                                                   node::TurnHooks hooks) {
+    const auto segment = segments_.find(assign.model);
+    const auto fetched = models_.find(assign.model);
+    if (segment == segments_.end() && fetched == models_.end()) {
+        return fail(ErrorKind::not_found, "not_cached", "no segment " + assign.model.short_hex() + " is here");
+    }
+    const auto& file = segment != segments_.end() ? segment->second : fetched->second;
+    if (examples == Examples::none) {
+        return node::TurnWork::begin(*trainer_, assign, file, nullptr, std::move(hooks));
+    }
+    auto& prepared = prepared_[assign.data_options + " " + std::to_string(assign.seed)];
+    if (!prepared) {
+        TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
+        DatasetFile whole{.train = part_, .test = test_, .digest = {}};
+        TRY(prepare_examples(whole, options, assign.seed));
+        prepared = std::make_shared<DatasetFile>(std::move(whole));
+    }
+    return node::TurnWork::begin(*trainer_, assign, file, &prepared->train, std::move(hooks));
+}
+
 Result<Bytes> RealClientWork::read_update(const Digest& update) {
+    if (const auto segment = segments_.find(update); segment != segments_.end()) {
+        return segment->second;
+    }
     for (const auto& [experiment, output] : pending_) {
         if (output.held.digest == update) {
             return output.update;
@@ -196,6 +261,7 @@ void RealClientWork::crash(Crash how) {
         pending_.try_emplace(given_up_->held.experiment, *given_up_);
     }
     given_up_.reset();
+    segments_.clear();
 }
 
 /// As the state folder keeps them: a resumed experiment may go on with the base of one that is over.

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "client/training_work.h"
+#include "configs/dataset_file.h"
 #include "coordinator/experiment_work.h"
 #include "simulation/work.h"
 
@@ -27,6 +28,7 @@ public:
     void add_model(const std::string& name, Bytes file) { models_[name] = std::move(file); }
 
     void open_round(const OpenRound& job) override;
+    std::optional<RoundOpened> opened(const OpenRound& job) override;
     void release(const ReleaseExperiment& job) override;
     Duration time_of(const Job& job) override;
     CoordinatorEvent make_model(const MakeModel& job, const SaveExperiment& experiment) override;
@@ -43,6 +45,7 @@ private:
     std::map<ExperimentId, ExperimentSetup> setups_;  // from the store's text: survives a crash
     std::map<ExperimentId, RoundWork> rounds_;        // sums: lost in a crash
     std::map<Digest, Bytes> snapshots_;               // files: kept
+    std::map<ExperimentId, std::map<Digest, Bytes>> segments_;  // files of open rounds: kept
 };
 
 class RealClientWork : public ClientWork {
@@ -52,11 +55,15 @@ public:
     RealClientWork(std::shared_ptr<Trainer> trainer, std::string name, Dataset part, std::optional<Dataset> test = {})
         : trainer_(std::move(trainer)), name_(std::move(name)), part_(std::move(part)), test_(std::move(test)) {}
 
-    bool has_model(const Digest& model) override { return models_.contains(model); }
+    bool has_model(const Digest& model) override { return models_.contains(model) || segments_.contains(model); }
     void keep_model(const Digest& model, ByteView bytes) override { models_[model] = to_bytes(bytes); }
     Duration time_to_train(const Assign& assign) override;
     node::Trained train(const Assign& assign) override;
     Reply evaluate(const node::Evaluate& job) override;
+    Result<std::unique_ptr<node::TurnWork>> begin_turn(const Assign& assign, Examples examples,
+                                                       node::TurnHooks hooks) override;
+    void keep_segment(const node::TurnOutput& output) override { segments_[output.held.digest] = output.file; }
+    void let_go(const Digest& segment) override { segments_.erase(segment); }
     Result<Bytes> read_update(const Digest& update) override;
     void resolve(const node::ResolvePending& what) override;
     void forget(const node::ForgetExperiment& what) override;
@@ -73,6 +80,8 @@ private:
     Dataset part_;
     std::optional<Dataset> test_;
     std::map<Digest, Bytes> models_;
+    std::map<Digest, Bytes> segments_;                             // of turns: in memory
+    std::map<std::string, std::shared_ptr<DatasetFile>> prepared_;  // by data options and seed: turns read them
     std::map<ExperimentId, node::StateSections> bases_;
     std::map<ExperimentId, node::TrainingOutput> pending_;
     std::optional<node::TrainingOutput> given_up_;  // the last one: its removal may not be flushed yet

@@ -9,6 +9,7 @@
 #include "configs/reader.h"
 #include "coordinator/assignment.h"
 #include "coordinator/decisions.h"
+#include "simulation/replay_relays.h"
 
 namespace causeway::simulation {
 namespace {
@@ -78,6 +79,8 @@ Result<Answer> answer_of(CoordinatorEvent event) {
     return fail(with_context(failed->error, fmt::format("round {}: {}", failed->round, failed->job)));
 }
 
+using Participants = std::vector<std::pair<std::string, Digest>>;
+
 class Replayer {
 public:
     Replayer(const RunLog& log, CoordinatorWork& work, const FindClient& client)
@@ -104,8 +107,16 @@ public:
         assign_.lease = {.epoch = 0, .experiment = log_.saved.experiment, .round = commit.round, .attempt = 1};
         assign_.model = model_;
         assign_.model_bytes = model_bytes_;
-        work_.open_round({log_.saved.experiment, commit.round, model_});
-        for (const auto& [node, recorded] : commit.participants) {
+        const OpenRound open{log_.saved.experiment, commit.round, model_};
+        work_.open_round(open);
+        FinishRound finish{log_.saved.experiment, commit.round};
+        const auto opened = work_.opened(open);
+        if (opened) {
+            TRY_ASSIGN(auto relays, replay_relays(log_, work_, client_, assign_, *opened));
+            finish.groups = std::move(relays.groups);
+            round.differs = std::move(relays.differs);
+        }
+        for (const auto& [node, recorded] : opened ? Participants{} : commit.participants) {
             auto added = add(node, commit.round);
             if (!added) {
                 return fail(with_context(added.error(), fmt::format("round {}, {}", commit.round, node)));
@@ -115,7 +126,7 @@ public:
             }
         }
         TRY_ASSIGN(const auto written,
-                   answer_of<SnapshotWritten>(work_.finish_round({log_.saved.experiment, commit.round})));
+                   answer_of<SnapshotWritten>(work_.finish_round(finish)));
         model_ = written.model;
         model_bytes_ = written.bytes;
         round.model = model_;

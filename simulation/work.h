@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/turn_work.h"
 #include "coordinator/effects.h"
 
 namespace causeway::simulation {
@@ -19,6 +20,8 @@ class CoordinatorWork {
 public:
     virtual ~CoordinatorWork() = default;
     virtual void open_round(const OpenRound& job) = 0;
+    /// The answer to it, where there is one: the segments that a round of relays starts from.
+    virtual std::optional<RoundOpened> opened(const OpenRound& /*job*/) { return std::nullopt; }
     virtual void release(const ReleaseExperiment& job) = 0;
     /// How long the job takes, without transfers.
     virtual Duration time_of(const Job& job) = 0;
@@ -44,6 +47,15 @@ public:
     virtual Reply evaluate(const node::Evaluate& job) {
         return {.id = job.request, .error = ErrorNotice{ErrorKind::not_found, "no_holdout", "nothing is held out"}};
     }
+    /// One side of a relay's turn, from a segment that has been kept; a host's has no examples of its own.
+    enum class Examples { own, none };
+    virtual Result<std::unique_ptr<node::TurnWork>> begin_turn(const Assign& /*assign*/, Examples /*examples*/,
+                                                               node::TurnHooks /*hooks*/) {
+        return fail(ErrorKind::unsupported, "no_turns", "this work trains whole models only");
+    }
+    /// What a turn has made: until it is let go, or the process ends.
+    virtual void keep_segment(const node::TurnOutput& /*output*/) {}
+    virtual void let_go(const Digest& /*segment*/) {}
     virtual Result<Bytes> read_update(const Digest& update) = 0;
     virtual void resolve(const node::ResolvePending& what) = 0;
     virtual void forget(const node::ForgetExperiment& what) = 0;

@@ -8,9 +8,11 @@ namespace causeway::simulation {
 World::World(WorldOptions options) : transcript_(queue_, options.keep, options.tell) {
     std::vector<LinkOptions> links;
     std::vector<std::string> names;
+    std::vector<std::string> roles;
     for (const auto& client : options.clients) {
         links.push_back(client.link);
         names.push_back(client.name);
+        roles.push_back(client.role);
     }
     network_ = std::make_unique<Network>(queue_, std::move(links), options.line, sinks());
     auto* work = options.work;
@@ -18,7 +20,7 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep, options.t
         CoordinatorHost::Surroundings{
             queue_, *network_, invariants_, transcript_,
             [this](std::size_t link, const Digest& update) { return clients_[link]->work().read_update(update); },
-            std::move(names)},
+            std::move(names), std::move(roles)},
         std::move(options.coordinator), *work);
     for (std::size_t i = 0; i < options.clients.size(); ++i) {
         auto& client = options.clients[i];
@@ -27,8 +29,9 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep, options.t
         session.software = "causeway simulated";
         session.datasets = std::move(client.datasets);
         session.policy = std::move(client.policy);
+        session.splits = client.splits;
         clients_.push_back(std::make_unique<ClientHost>(
-            ClientHost::Surroundings{queue_, *network_, invariants_, transcript_,
+            ClientHost::Surroundings{queue_, *network_, invariants_, transcript_, turns_,
                                      [work](const Digest& model) { return work->read_model(model); }},
             i, std::move(session), *client.work));
         clients_.back()->set_slowness(client.slowness);

@@ -20,6 +20,8 @@ struct ClientSetup {
     ClientWork* work = nullptr;  // outlives the world
     LinkOptions link;
     double slowness = 1;  // of its training
+    std::string role = "client";  // or host
+    bool splits = false;           // takes cells of split models
     std::function<std::optional<node::Objection>(const Assign&)> policy;
 };
 
@@ -103,6 +105,7 @@ private:
     Transcript transcript_;
     Invariants invariants_;
     std::unique_ptr<Network> network_;
+    TurnExchange turns_{queue_};
     std::unique_ptr<CoordinatorHost> coordinator_;
     std::vector<std::unique_ptr<ClientHost>> clients_;
     std::vector<double> slowness_;  // of the clients' training, when nothing fails
