@@ -60,20 +60,20 @@ NodeTrainer::~NodeTrainer() {
     thread_.reset();
 }
 
-void NodeTrainer::train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
+void NodeTrainer::train(Assign assign, SharedBytes model, StateSections base, Progress progress,
                         std::function<void(Result<TrainingOutput>)> done) {
     struct Job {
         Assign assign;
-        std::shared_ptr<const Bytes> model;
+        SharedBytes model;
         StateSections base;
     };
     const auto job = std::make_shared<Job>(Job{std::move(assign), std::move(model), std::move(base)});
     thread_->post([this, job, generation = generation_.load(), progress = std::move(progress), done = std::move(done)] {
-        done(train_now(job->assign, *job->model, job->base, progress, generation));
+        done(train_now(job->assign, job->model, job->base, progress, generation));
     });
 }
 
-Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes& model, const StateSections& base,
+Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, ByteView model, const StateSections& base,
                                               const Progress& progress, std::uint64_t generation) {
     TRY_ASSIGN(const auto* file, dataset_for(assign));
     TRY(check_memory(assign, file->train.size()));

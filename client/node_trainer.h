@@ -25,7 +25,7 @@ public:
     NodeTrainer& operator=(const NodeTrainer&) = delete;
 
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
-    void train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
+    void train(Assign assign, SharedBytes model, StateSections base, Progress progress,
                std::function<void(Result<TrainingOutput>)> done);
     /// On the held-out examples, in slices between which a training goes first.
     ///
@@ -38,7 +38,7 @@ private:
     struct Evaluation;
     void go_on(const std::shared_ptr<Evaluation>& evaluation);
     Result<const DatasetFile*> dataset_for(const Assign& assign);
-    Result<TrainingOutput> train_now(const Assign& assign, const Bytes& model, const StateSections& base,
+    Result<TrainingOutput> train_now(const Assign& assign, ByteView model, const StateSections& base,
                                      const Progress& progress, std::uint64_t generation);
 
     std::string node_;

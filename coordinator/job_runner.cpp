@@ -150,6 +150,12 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
     });
 }
 
+void JobRunner::discard(const FetchedBlob& update) {
+    if (!update.bytes) {
+        sums_->post([file = update.file] { remove_quietly(file); });
+    }
+}
+
 void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
                       const std::shared_ptr<const RoundInput>& input) {
     const auto begun = real_now();
@@ -162,7 +168,7 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
         }
         read = *std::move(file);
     }
-    auto checked = input->check(job.node, job.update, update.bytes ? ByteView(*update.bytes) : ByteView(read));
+    auto checked = input->check(job.node, job.update, update.bytes ? update.bytes.view() : ByteView(read));
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }

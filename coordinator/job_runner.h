@@ -46,6 +46,8 @@ public:
     void make_model(const MakeModel& job);
     void open_round(const OpenRound& job);
     void absorb(const AbsorbUpdate& job, FetchedBlob update);
+    /// Fetched, and not wanted any more.
+    void discard(const FetchedBlob& update);
     void finish_round(const FinishRound& job);
     void evaluate(const EvaluateModel& job);
     /// From here on the store says which snapshots stay.

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/queue.h"
 #include "wire/address.h"
@@ -63,10 +64,11 @@ struct PeerSilent {
 struct PeerHeard {
     ConnectionId connection = 0;
 };
-/// So many messages of a bulk connection have been handed to the socket: the transfer engine's pacing.
+/// So many chunks of a bulk connection have been handed to the socket: the transfer engine's pacing. Told in pairs, so
+/// one may be sent and not told: half the hand-overs between threads.
 struct PeerSent {
     ConnectionId connection = 0;
-    std::uint32_t messages = 0;
+    std::uint32_t chunks = 0;
 };
 using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent>;
 using LinkEvents = BoundedQueue<LinkEvent>;
@@ -100,6 +102,25 @@ struct LinkOptions {
 struct LinkQueues {
     std::shared_ptr<LinkEvents> control;
     std::shared_ptr<LinkEvents> bulk;  // none: bulk connections are refused
+    /// In place of `control`, for an owner whose queue holds more than a link's events. False when there is no room:
+    /// the event is untouched then, and offered again. threads: called on the link thread, which it must not hold up
+    std::function<bool(LinkEvent&)> take_control{};
+};
+
+/// For `take_control`: into a queue of anything that an event can be put into.
+template <class Queue, class Item>
+bool offer(Queue& queue, LinkEvent& event) {
+    Item item(std::move(event));
+    if (queue.try_push(item)) {
+        return true;
+    }
+    event = std::move(std::get<LinkEvent>(item));
+    return false;
+}
+
+struct AddressedMessage {
+    ConnectionId connection = 0;
+    Message message;
 };
 
 struct ConnectOptions {
@@ -129,6 +150,8 @@ public:
     ConnectionId connect(ConnectOptions options);
     /// In order per connection; dropped when it is gone (PeerClosed says so).
     void send(ConnectionId connection, Message message);
+    /// Several at once, in order: what goes to one peer shares a frame, and the thread is woken once for all.
+    void send(std::vector<AddressedMessage> messages);
     /// Says why (an ErrorNotice, or a Bye when `why.code` is "bye"), then closes; PeerClosed follows. When a session is
     /// closed as `refused`, its bulk connections are closed with it, not after it.
     void close(ConnectionId connection, Error why);

@@ -59,8 +59,8 @@ public:
     /// Seals and hands on what can go. Sealing is the last moment: priority is decided before it.
     void flush(Instant now);
 
-    /// Some socket was full at the last flush: look again soon.
-    [[nodiscard]] bool blocked() const { return blocked_; }
+    /// When tick() has something to do next, at the latest; frames and commands may bring it forward.
+    [[nodiscard]] Instant due() const { return due_; }
     [[nodiscard]] bool empty() const { return peers_.empty(); }
     [[nodiscard]] std::vector<LinkEvent> take_events() { return std::exchange(events_, {}); }
     /// Of all connections that speak for nodes, ended ones included.
@@ -88,7 +88,8 @@ private:
         std::optional<SecureChannel> channel;
         std::deque<Message> outbox;
         std::deque<Bytes> frames;           // sealed: the one that did not fit, or a handshake's
-        std::uint32_t sealed_messages = 0;  // in the frames that wait
+        std::uint32_t sealed_chunks = 0;    // in the frames that wait
+        std::uint32_t sent_chunks = 0;      // the owner has not heard of yet
         std::deque<Message> held;           // contending: what came with the Hello
         Liveness liveness;
         Pace pace = Pace::idle;
@@ -114,7 +115,7 @@ private:
 
     void opened(Peer& peer, Instant now);
     void admit(Peer& peer, Instant now);
-    void handle(Peer& peer, ByteView bytes, Instant now);
+    void handle(Peer& peer, Bytes bytes, Instant now);
     void first_message(Peer& peer, Message message, Instant now);
     void greet(Peer& peer, Message hello, Instant now);
     void attach(Peer& peer, const Attach& attach, Instant now);
@@ -125,6 +126,7 @@ private:
     void settle_contentions(ConnectionId control, bool alive, Instant now);
     void close_bulk_of(ConnectionId control, const Error& why);
     void tick_open(Peer& peer, Instant now);
+    void be_due(Instant at) { due_ = std::min(due_, at); }
     void queue_heartbeat(Peer& peer, bool asks);
     void begin_close(Peer& peer, Error why, Instant now);
     void end(ConnectionId connection);
@@ -143,9 +145,8 @@ private:
     std::vector<LinkEvent> events_;
     Traffic traffic_;
     std::size_t contending_ = 0;  // at least as many as there are: looked at for each frame
-    Instant next_tick_{};
+    Instant due_{};
     Instant now_{};  // of the present turn, for commands
-    bool blocked_ = false;
 };
 
 }  // namespace causeway

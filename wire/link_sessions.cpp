@@ -98,6 +98,7 @@ void LinkCore::admit(Peer& peer, Instant now) {
     peer.liveness = Liveness(now);
     peer.liveness.set_pace(peer.pace, now);
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
+    be_due(peer.next_heartbeat);
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
                                     peer.kind == ConnectionKind::bulk ? peer.control : 0});
     for (auto& message : std::exchange(peer.held, {})) {
@@ -105,8 +106,8 @@ void LinkCore::admit(Peer& peer, Instant now) {
     }
 }
 
-void LinkCore::handle(Peer& peer, ByteView bytes, Instant now) {
-    auto message = decode(bytes);
+void LinkCore::handle(Peer& peer, Bytes bytes, Instant now) {
+    auto message = decode(std::move(bytes));
     if (!message) {
         bad_message(peer, message.error());
         return;
@@ -163,6 +164,7 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
     ++contending_;
     peer.control = first->id;
     peer.deadline = now + limits_.probe;
+    be_due(peer.deadline);
     queue_heartbeat(*first, true);
 }
 

@@ -73,8 +73,9 @@ public:
     /// cost    reads and writes each byte once, plus one copy into the message
     Status receive(ByteView sealed, Bytes& out, std::vector<Bytes>& messages);
 
-    /// Seals one message onto `out`. Only when open. errors: invalid `message_too_long`
-    Status send(ByteView message, Bytes& out);
+    /// Seals one message, in one part or two, onto `out`. Only when open. errors: invalid `message_too_long`
+    Status send(ByteView message, Bytes& out) { return send(message, {}, out); }
+    Status send(ByteView head, ByteView tail, Bytes& out);
 
     /// Seals the end of our side (close_notify).
     void finish(Bytes& out);
