@@ -21,7 +21,7 @@ constexpr std::size_t backlog_limit = 64;      // events that an owner has not t
 constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr Duration last_words = std::chrono::milliseconds(500);
-constexpr std::uint64_t burst_bytes = 1 << 20;   // worth a look at the heap
+constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
 
@@ -43,13 +43,24 @@ struct PaceCommand {
 struct UseCommand {
     ChannelContexts contexts;
 };
+struct AllowCommand {
+    std::vector<StreamPeer> peers;
+};
 struct StopCommand {};
-using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, StopCommand>;
+using Command =
+    std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, AllowCommand, StopCommand>;
+
+LinkEnd end_of(const std::optional<Credentials>& credentials) {
+    return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
+}
 
 /// Both ends of a process's handshakes; the accepting one only where it listens.
 Result<ChannelContexts> make_contexts(const std::optional<Credentials>& credentials, bool listens) {
     ChannelContexts contexts;
-    if (credentials && listens) {
+    if (credentials && end_of(credentials) == LinkEnd::node) {
+        TRY_ASSIGN(contexts.accepting, ChannelContext::accepting_nodes(*credentials));
+        TRY_ASSIGN(contexts.to_nodes, ChannelContext::connecting_to_nodes(*credentials));
+    } else if (credentials && listens) {
         TRY_ASSIGN(contexts.accepting, ChannelContext::accepting(*credentials));
     }
     if (credentials) {
@@ -73,13 +84,15 @@ struct Link::State final : LinkPort {
     std::optional<LinkCore> core;
     std::atomic<ConnectionId> next_id{1};
     BoundedQueue<Command> commands{command_limit};
-    int wake = -1;                  // an eventfd: written after a command when the thread waits
+    int wake = -1;  // an eventfd: written after a command when the thread waits
     std::atomic<bool> waits{false};
     std::vector<pollfd> polled;
-    std::set<ConnectionId> bulk;    // whose events go to the bulk queue
-    std::deque<LinkEvent> backlog;  // not taken by their queue yet
+    std::map<ConnectionId, LinkEvents*> queue_of_connection;  // those whose events do not go to the control queue
+    std::deque<LinkEvent> backlog;                            // not taken by their queue yet
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::uint64_t> stream_received{0};
+    std::atomic<std::uint64_t> stream_sent{0};
     std::uint16_t port = 0;
     bool listens = false;
     std::uint64_t moved_when_quiet = 0;
@@ -126,9 +139,7 @@ struct Link::State final : LinkPort {
         const auto id = command.connection;
         auto& made = dialled.try_emplace(id, context, id).first->second;
         core->dial(id, command.options, now, options.unix_now());
-        if (command.options.kind == ConnectionKind::bulk) {
-            bulk.insert(id);
-        }
+        note_queue(id, command.options.kind);
         if (const auto connected = made.connect(command.options.to); !connected) {
             core->lose(id, connected.error());
         }
@@ -146,6 +157,8 @@ struct Link::State final : LinkPort {
             core->set_pace(pacing->connection, pacing->pace);
         } else if (auto* using_ = std::get_if<UseCommand>(&command)) {
             core->use(std::move(using_->contexts));
+        } else if (auto* allowing = std::get_if<AllowCommand>(&command)) {
+            core->allow_streams(std::move(allowing->peers));
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -164,14 +177,21 @@ struct Link::State final : LinkPort {
     }
 
     // ---- events
-    /// To its owner's queue; a bulk connection's events have their own. False when that is full.
+    void note_queue(ConnectionId connection, ConnectionKind kind) {
+        if (kind == ConnectionKind::bulk) {
+            queue_of_connection[connection] = queues.bulk.get();
+        } else if (kind == ConnectionKind::stream || kind == ConnectionKind::relay) {
+            queue_of_connection[connection] = queues.streams.get();
+        }
+    }
+    /// To its owner's queue; events of bulk and stream connections have their own. False when that is full.
     bool hand_out(LinkEvent& event) {
         const auto id = connection_of(event);
-        if (const auto* opened = std::get_if<PeerOpened>(&event); opened && opened->kind == ConnectionKind::bulk) {
-            bulk.insert(id);
+        if (const auto* opened = std::get_if<PeerOpened>(&event)) {
+            note_queue(id, opened->kind);
         }
-        if (bulk.contains(id)) {
-            return !queues.bulk || queues.bulk->try_push(event);
+        if (const auto own = queue_of_connection.find(id); own != queue_of_connection.end()) {
+            return !own->second || own->second->try_push(event);
         }
         return queues.take_control ? queues.take_control(event) : queues.control->try_push(event);
     }
@@ -188,7 +208,7 @@ struct Link::State final : LinkPort {
             }
             backlog.pop_front();
             if (ends) {
-                bulk.erase(id);
+                queue_of_connection.erase(id);
             }
         }
     }
@@ -288,6 +308,8 @@ struct Link::State final : LinkPort {
             give_memory_back(now);
             received.store(core->traffic().received, std::memory_order_relaxed);
             sent.store(core->traffic().sent, std::memory_order_relaxed);
+            stream_received.store(core->stream_traffic().received, std::memory_order_relaxed);
+            stream_sent.store(core->stream_traffic().sent, std::memory_order_relaxed);
         }
         commands.close();
         dialled.clear();
@@ -313,7 +335,7 @@ Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues
     if (!queues.bulk) {
         options.limits.bulk_per_session = 0;
     }
-    state->core.emplace(options.limits, std::move(contexts), *state, options.admit);
+    state->core.emplace(options.limits, std::move(contexts), *state, options.admit, end_of(options.credentials));
     state->options = std::move(options);
     state->queues = std::move(queues);
     auto* raw = state.get();
@@ -350,6 +372,10 @@ void Link::set_pace(ConnectionId connection, Pace pace) {
     state_->put(PaceCommand{connection, pace}, State::Wake::no);  // within a turn's patience is soon enough
 }
 
+void Link::allow_streams(std::vector<StreamPeer> peers) {
+    state_->put(AllowCommand{std::move(peers)});
+}
+
 Status Link::use(const Credentials& credentials) {
     TRY_ASSIGN(auto contexts, make_contexts(credentials, state_->listens));
     state_->put(UseCommand{std::move(contexts)});
@@ -358,6 +384,11 @@ Status Link::use(const Credentials& credentials) {
 
 Traffic Link::traffic() const {
     return {state_->received.load(std::memory_order_relaxed), state_->sent.load(std::memory_order_relaxed)};
+}
+
+Traffic Link::stream_traffic() const {
+    return {state_->stream_received.load(std::memory_order_relaxed),
+            state_->stream_sent.load(std::memory_order_relaxed)};
 }
 
 Status prepare_process_for_links(std::size_t connections) {

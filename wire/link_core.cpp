@@ -26,8 +26,8 @@ std::size_t wire_size(std::size_t frame) {
 
 }  // namespace
 
-LinkCore::LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit)
-    : limits_(limits), contexts_(std::move(contexts)), port_(port), admit_(std::move(admit)) {}
+LinkCore::LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit, LinkEnd end)
+    : limits_(limits), contexts_(std::move(contexts)), port_(port), admit_(std::move(admit)), end_(end) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
     const auto found = peers_.find(connection);
@@ -97,16 +97,22 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
     peer.address = options.to.text();
     peer.control = options.control;
     peer.session = options.session;
-    peer.deadline = now + limits_.handshake;
+    peer.rostered = options.peer;
+    peer.deadline = now + options.within.value_or(limits_.handshake);
     be_due(peer.deadline);
     auto& kept = peers_.emplace(connection, std::move(peer)).first->second;
     const bool joins = options.kind == ConnectionKind::join;
-    if (!joins && !contexts_.connecting) {
+    if (options.kind == ConnectionKind::control && renewed_) {
+        contexts_.accepting = renewed_->accepting;
+        contexts_.to_nodes = renewed_->to_nodes;
+        renewed_.reset();
+    }
+    const auto& own = options.kind == ConnectionKind::stream ? contexts_.to_nodes : contexts_.connecting;
+    if (!joins && !own) {
         begin_close(kept, {ErrorKind::refused, "no_certificate", "this node has no certificate: join first"}, now);
         return;
     }
-    const auto context =
-        joins ? ChannelContext::joining(options.authority_key) : Result<ChannelContext>(*contexts_.connecting);
+    const auto context = joins ? ChannelContext::joining(options.authority_key) : Result<ChannelContext>(*own);
     kept.channel.emplace(*context, unix_s);
     Bytes hello;
     if (const auto started = kept.channel->start(hello); !started) {
@@ -187,6 +193,15 @@ void LinkCore::close(ConnectionId connection, Error why) {
     }
 }
 
+void LinkCore::use(ChannelContexts contexts) {
+    if (end_ == LinkEnd::coordinator) {
+        contexts_ = std::move(contexts);
+        return;
+    }
+    contexts_.connecting = contexts.connecting;
+    renewed_ = std::move(contexts);
+}
+
 void LinkCore::close_bulk_of(ConnectionId control, const Error& why) {
     for (auto& [id, other] : peers_) {
         if (other.kind == ConnectionKind::bulk && other.control == control && other.phase != Phase::closing) {
@@ -250,6 +265,14 @@ void LinkCore::tick(Instant now) {
 }
 
 void LinkCore::tick_open(Peer& peer, Instant now) {
+    if (now >= peer.deadline && peer.kind == ConnectionKind::stream) {
+        begin_close(peer,
+                    {ErrorKind::refused, "roster_expired",
+                     "the coordinator does not say any more that this node and " + peer.rostered->node +
+                         " may talk: it is renewed while both work together"},
+                    now);
+        return;
+    }
     if (now >= peer.deadline) {  // an enrolment
         begin_close(peer, {ErrorKind::timed_out, "join_timeout", "the enrolment took too long: try again"}, now);
         return;
@@ -275,7 +298,8 @@ void LinkCore::tick_open(Peer& peer, Instant now) {
 void LinkCore::forgive(Duration stall) {
     for (auto& entry : peers_) {
         entry.second.liveness.forgive(stall);
-        if (entry.second.deadline != never && entry.second.phase != Phase::closing) {
+        const bool expires = entry.second.phase == Phase::open && entry.second.kind == ConnectionKind::stream;
+        if (entry.second.deadline != never && entry.second.phase != Phase::closing && !expires) {
             entry.second.deadline += stall;
         }
     }
@@ -352,6 +376,10 @@ void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
         traffic_.received += received;
         traffic_.sent += sent;
     }
+    if (peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay) {
+        stream_traffic_.received += received;
+        stream_traffic_.sent += sent;
+    }
 }
 
 /// The next message onto the frame. One that is too long for anybody is left out; its asker is told.
@@ -370,7 +398,8 @@ Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
             Reply{reply->id, true, "",
                   ErrorNotice{ErrorKind::overloaded, "reply_too_long", "the answer is over 256 KiB: ask for less"}});
     }
-    peer.sealed_chunks += std::holds_alternative<Chunk>(message) ? 1 : 0;
+    const bool paced = peer.kind == ConnectionKind::bulk || peer.kind == ConnectionKind::stream;
+    peer.sealed_chunks += paced && payload ? 1 : 0;
     return peer.channel->send(header, payload.value_or(ByteView()), frame);
 }
 

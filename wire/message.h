@@ -128,7 +128,8 @@ struct CellPeer {
     std::string node;
     bool operator==(const CellPeer&) const = default;
 };
-/// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one parser.
+/// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one
+/// parser.
 struct Assign {
     Lease lease;
     std::string experiment_name;

@@ -43,6 +43,10 @@ public:
     static Result<ChannelContext> accepting(const Credentials& credentials, ChannelOptions options = {});
     /// Speaks causeway/1 to a coordinator of our federation, and to nobody else.
     static Result<ChannelContext> connecting(const Credentials& credentials, ChannelOptions options = {});
+    /// Between nodes: serves and speaks causeway/1 with clients and hosts of our federation, and with nobody else.
+    /// Which of them is the link's to judge, by its roster.
+    static Result<ChannelContext> accepting_nodes(const Credentials& credentials, ChannelOptions options = {});
+    static Result<ChannelContext> connecting_to_nodes(const Credentials& credentials, ChannelOptions options = {});
     /// Speaks causeway-join/1 to the coordinator whose authority has this public key (SHA-256), and to nobody else.
     static Result<ChannelContext> joining(const Digest& authority_key);
 
