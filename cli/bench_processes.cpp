@@ -86,13 +86,12 @@ struct Puller {
     }
 
     Result<double> pull(const Digest& digest, const std::filesystem::path& file, Where where) {
-        BoundedQueue<Result<FetchedBlob>> done(1);
+        const auto done = std::make_shared<BoundedQueue<Result<FetchedBlob>>>(1);
         const auto begin = real_now();
         Fetch fetch{.digest = digest, .bytes = blob_bytes, .destination = file};
         fetch.in_memory_up_to = where == Where::memory ? blob_bytes : 0;
-        engine->fetch(connection, fetch,
-                      [&](Result<FetchedBlob> result) { done.push(std::move(result)); });
-        const auto result = done.pop_for(bound);
+        engine->fetch(connection, fetch, [done](Result<FetchedBlob> result) { done->push(std::move(result)); });
+        const auto result = done->pop_for(bound);
         if (!result) {
             return fail(ErrorKind::timed_out, "stalled", "the pull did not end");
         }

@@ -83,7 +83,7 @@ Result<Dataset> raw_dataset(const SplitOptions& options) {
 }
 
 Result<std::vector<WrittenPart>> split(const SplitOptions& options, std::string& name) {
-    SplitPlan plan;
+    DividePlan plan;
     plan.parts = options.parts;
     plan.seed = options.seed;
     TRY_ASSIGN(plan.holdout, parse_share(options.holdout));

@@ -50,7 +50,7 @@ Status LocalFederation::divide_data() {
     TRY_ASSIGN(auto file, read_dataset_file(options_.dataset, data_options_of(experiment)));
     TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
-    const SplitPlan plan{.parts = options_.clients,
+    const DividePlan plan{.parts = options_.clients,
                          .holdout = experiment.data.holdout,
                          .partition = partition_of(experiment),
                          .seed = experiment.experiment.seed};

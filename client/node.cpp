@@ -2,7 +2,6 @@
 #include "client/node.h"
 
 #include <algorithm>
-#include <thread>
 #include <variant>
 
 #include "client/node_parts.h"
@@ -94,11 +93,6 @@ Status Node::Parts::start_link() {
     };
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, source);
     TRY(start_streams());
-    forward = std::thread([events = link_queues.control, q = queue] {
-        while (auto event = events->pop()) {
-            q->push(std::move(*event));
-        }
-    });
     return {};
 }
 
@@ -176,9 +170,13 @@ void Node::Parts::take(Effects made) {
 
 void Node::Parts::release() {
     while (auto step = effects.pop()) {
+        std::vector<AddressedMessage> messages;
         for (auto& message : step->send) {
             note(entry_of_said(message));
-            link->send(connection, std::move(message));
+            messages.push_back({connection, std::move(message)});
+        }
+        if (!messages.empty()) {
+            link->send(std::move(messages));
         }
         for (const auto& job : step->jobs) {
             start_job(job);

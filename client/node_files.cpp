@@ -97,7 +97,7 @@ void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
 
 void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
     thread_->post([this, model, done = std::move(done)] {
-        done(newest_ && newest_->digest == model ? Result<Bytes>(*newest_->bytes) : cache_.read(model));
+        done(newest_ && newest_->digest == model ? Result<Bytes>(to_bytes(newest_->bytes.view())) : cache_.read(model));
     });
 }
 
@@ -109,7 +109,7 @@ void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& fi
     });
 }
 
-void NodeFiles::adopt_model(const Digest& model, std::shared_ptr<const Bytes> bytes) {
+void NodeFiles::adopt_model(const Digest& model, SharedBytes bytes) {
     thread_->post([this, model, bytes = std::move(bytes)]() mutable {
         newest_ = NewestModel{model, std::move(bytes), real_now(), false};
     });
@@ -127,7 +127,7 @@ void NodeFiles::settle() {
 void NodeFiles::write_newest() {
     if (newest_ && !newest_->written) {
         newest_->written = true;
-        if (const auto put = cache_.put(newest_->digest, *newest_->bytes); !put) {
+        if (const auto put = cache_.put(newest_->digest, newest_->bytes); !put) {
             log_warn("node", put.error().message);
         }
     }
@@ -149,7 +149,7 @@ void NodeFiles::start_training(const Assign& assign, std::function<void(Result<T
                 return fail(model.error().kind, "model_lost", model.error().message);
             }
             TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
-            return TrainingStart{std::make_shared<const Bytes>(*std::move(model)), std::move(base)};
+            return TrainingStart{*std::move(model), std::move(base)};
         }());
     });
 }
@@ -187,7 +187,7 @@ void NodeFiles::start_turn(const Assign& assign, std::function<void(Result<Train
                 return TrainingStart{newest_->bytes, {}};
             }
             TRY_ASSIGN(auto bytes, cache_.read(model));
-            return TrainingStart{std::make_shared<const Bytes>(std::move(bytes)), {}};
+            return TrainingStart{std::move(bytes), {}};
         }());
     });
 }

@@ -23,7 +23,7 @@ namespace causeway::node {
 
 /// What training starts from.
 struct TrainingStart {
-    std::shared_ptr<const Bytes> model;
+    SharedBytes model;
     StateSections base;
 };
 
@@ -47,7 +47,7 @@ public:
     /// Takes a fetched and verified file into the cache.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
     /// Takes a fetched and verified model that is in memory: what is posted after it finds it.
-    void adopt_model(const Digest& model, std::shared_ptr<const Bytes> bytes);
+    void adopt_model(const Digest& model, SharedBytes bytes);
     /// Now and then: writes the model that came in memory, unless a newer one is about to replace it.
     void settle();
     /// The disk is full where the cache cannot see it: all models but the last used go.
@@ -84,7 +84,7 @@ private:
     AuditHeads heads_;    // files thread
     struct NewestModel {
         Digest digest;
-        std::shared_ptr<const Bytes> bytes;
+        SharedBytes bytes;
         Instant since{};
         bool written = false;
     };

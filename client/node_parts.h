@@ -5,7 +5,6 @@
 
 #include <memory>
 #include <optional>
-#include <thread>
 #include <variant>
 
 #include "client/log_entries.h"
@@ -60,8 +59,8 @@ struct Node::Parts {
     Enrolment enrolment;
     NodeOptions options;
     std::shared_ptr<LoopQueue> queue = std::make_shared<LoopQueue>(queue_limit);
-    LinkQueues link_queues{std::make_shared<LinkEvents>(link_queue_limit),
-                           std::make_shared<LinkEvents>(link_queue_limit),
+    LinkQueues link_queues{nullptr, std::make_shared<LinkEvents>(link_queue_limit),
+                           [q = queue](LinkEvent& event) { return offer<LoopQueue, LoopEvent>(*q, event); },
                            std::make_shared<LinkEvents>(link_queue_limit)};
     std::unique_ptr<NodeFiles> files;
     std::unique_ptr<NodeLog> log;
@@ -71,7 +70,6 @@ struct Node::Parts {
     std::unique_ptr<NodeTrainer> trainer;
     std::unique_ptr<Session> session;
     std::optional<Renewal> renewal;
-    std::thread forward;
     EffectQueue<Effects> effects;
     ConnectionId connection = 0;
     std::size_t attempts = 0;
@@ -94,10 +92,6 @@ struct Node::Parts {
         trainer.reset();
         transfers.reset();
         link.reset();
-        link_queues.control->close();
-        if (forward.joinable()) {
-            forward.join();
-        }
         files.reset();
     }
 

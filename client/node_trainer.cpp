@@ -66,20 +66,20 @@ void NodeTrainer::close() {
     thread_->close();
 }
 
-void NodeTrainer::train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
+void NodeTrainer::train(Assign assign, SharedBytes model, StateSections base, Progress progress,
                         std::function<void(Result<TrainingOutput>)> done) {
     struct Job {
         Assign assign;
-        std::shared_ptr<const Bytes> model;
+        SharedBytes model;
         StateSections base;
     };
     const auto job = std::make_shared<Job>(Job{std::move(assign), std::move(model), std::move(base)});
     thread_->post([this, job, generation = generation_.load(), progress = std::move(progress), done = std::move(done)] {
-        done(train_now(job->assign, *job->model, job->base, progress, generation));
+        done(train_now(job->assign, job->model, job->base, progress, generation));
     });
 }
 
-Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes& model, const StateSections& base,
+Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, ByteView model, const StateSections& base,
                                               const Progress& progress, std::uint64_t generation) {
     TRY_ASSIGN(const auto file, dataset_for(assign));
     TRY(check_memory(assign, file->train.size()));
@@ -98,7 +98,7 @@ Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Bytes&
 
 // ---------------------------------------------------------------- turns
 
-void NodeTrainer::run_turn(Assign assign, std::shared_ptr<const Bytes> segment, Progress progress,
+void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress,
                            std::function<void(std::uint32_t cell, StreamData message)> send,
                            std::function<void(Result<TurnOutput>)> done) {
     const auto shared = std::make_shared<const Assign>(std::move(assign));
@@ -117,7 +117,7 @@ void NodeTrainer::run_turn(Assign assign, std::shared_ptr<const Bytes> segment, 
                     progress(step, steps, loss);
                 }
             };
-            return TurnWork::begin(trainer_, *shared, *segment, file ? &file->train : nullptr, std::move(hooks));
+            return TurnWork::begin(trainer_, *shared, segment.view(), file ? &file->train : nullptr, std::move(hooks));
         }();
         if (!begun) {
             return done(fail(begun.error()));

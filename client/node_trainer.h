@@ -31,10 +31,10 @@ public:
     void close();
 
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
-    void train(Assign assign, std::shared_ptr<const Bytes> model, StateSections base, Progress progress,
+    void train(Assign assign, SharedBytes model, StateSections base, Progress progress,
                std::function<void(Result<TrainingOutput>)> done);
     /// A cell's turn, between the steps of which other turns go on. `send` is called on the trainer's thread.
-    void run_turn(Assign assign, std::shared_ptr<const Bytes> segment, Progress progress,
+    void run_turn(Assign assign, SharedBytes segment, Progress progress,
                   std::function<void(std::uint32_t cell, StreamData message)> send,
                   std::function<void(Result<TurnOutput>)> done);
     /// What a peer has sent for a turn here. One that has not begun yet keeps it for a while.
@@ -63,7 +63,7 @@ private:
     void end(const TurnKey& key, Result<TurnOutput> result);
     void go_on(const std::shared_ptr<Evaluation>& evaluation);
     Result<std::shared_ptr<const DatasetFile>> dataset_for(const Assign& assign);
-    Result<TrainingOutput> train_now(const Assign& assign, const Bytes& model, const StateSections& base,
+    Result<TrainingOutput> train_now(const Assign& assign, ByteView model, const StateSections& base,
                                      const Progress& progress, std::uint64_t generation);
 
     std::string node_;

@@ -11,6 +11,10 @@
 
 namespace causeway {
 
+/// Who waits is woken after the lock is let go of, and only if somebody waits: a hand-over is one change of threads,
+/// not two, and none where the other side is awake. So a queue must outlive every call into it: one that another
+/// thread pushes into is shared with it, or ends after that thread.
+///
 /// threads  thread-safe
 template <class T>
 class BoundedQueue {
@@ -20,34 +24,38 @@ public:
     /// Waits for room. False when closed.
     bool push(T value) {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return closed_ || items_.size() < limit_; });
-        return push_locked(std::move(value));
+        ++pushing_;
+        room_.wait(lock, [&] { return closed_ || items_.size() < limit_; });
+        --pushing_;
+        return put(std::move(lock), std::move(value));
     }
     /// False when full or closed; the value is untouched then.
     bool try_push(T& value) {
         std::unique_lock lock(mutex_);
-        return items_.size() < limit_ && push_locked(std::move(value));
+        return items_.size() < limit_ && put(std::move(lock), std::move(value));
     }
     /// Waits for a value; empty when closed and drained.
     std::optional<T> pop() {
         std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return closed_ || !items_.empty(); });
-        return pop_locked();
+        ++popping_;
+        some_.wait(lock, [&] { return closed_ || !items_.empty(); });
+        --popping_;
+        return take(std::move(lock));
     }
     /// Waits at most `bound`; empty on time-out too.
     std::optional<T> pop_for(Duration bound) {
         std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, bound, [&] { return closed_ || !items_.empty(); });
-        return pop_locked();
+        ++popping_;
+        some_.wait_for(lock, bound, [&] { return closed_ || !items_.empty(); });
+        --popping_;
+        return take(std::move(lock));
     }
-    std::optional<T> try_pop() {
-        std::unique_lock lock(mutex_);
-        return pop_locked();
-    }
+    std::optional<T> try_pop() { return take(std::unique_lock(mutex_)); }
     void close() {
         std::unique_lock lock(mutex_);
         closed_ = true;
-        changed_.notify_all();
+        some_.notify_all();
+        room_.notify_all();
     }
     [[nodiscard]] std::size_t size() const {
         std::unique_lock lock(mutex_);
@@ -55,28 +63,39 @@ public:
     }
 
 private:
-    bool push_locked(T&& value) {
+    bool put(std::unique_lock<std::mutex> lock, T&& value) {
         if (closed_) {
             return false;
         }
         items_.push_back(std::move(value));
-        changed_.notify_all();
+        const bool awaited = popping_ > 0;
+        lock.unlock();
+        if (awaited) {
+            some_.notify_one();
+        }
         return true;
     }
-    std::optional<T> pop_locked() {
+    std::optional<T> take(std::unique_lock<std::mutex> lock) {
         if (items_.empty()) {
             return std::nullopt;
         }
         std::optional<T> value(std::move(items_.front()));
         items_.pop_front();
-        changed_.notify_all();
+        const bool awaited = pushing_ > 0;
+        lock.unlock();
+        if (awaited) {
+            room_.notify_one();
+        }
         return value;
     }
 
     const std::size_t limit_;
     mutable std::mutex mutex_;
-    std::condition_variable changed_;
+    std::condition_variable some_;  // awaited by poppers
+    std::condition_variable room_;  // awaited by pushers
     std::deque<T> items_;
+    std::size_t popping_ = 0;  // wait, or are about to look
+    std::size_t pushing_ = 0;
     bool closed_ = false;
 };
 

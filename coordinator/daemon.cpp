@@ -1,8 +1,6 @@
 // Starting in the order in which things need each other, and ending in the reverse.
 #include "coordinator/daemon.h"
 
-#include <thread>
-
 #include <fmt/format.h>
 
 #include "common/log.h"
@@ -67,11 +65,11 @@ struct Daemon::Parts {
     std::unique_ptr<TransferEngine> transfers;
     std::optional<OwnCertificate> own;
     std::unique_ptr<Loop> loop;
-    std::thread forward;  // link events into the loop's queue
     std::unique_ptr<HttpServer> http;
 
     explicit Parts(FolderLock held) : lock(std::move(held)), queue(std::make_shared<LoopQueue>(loop_queue_limit)) {
-        link_queues = {std::make_shared<LinkEvents>(link_queue_limit), std::make_shared<LinkEvents>(link_queue_limit)};
+        link_queues.bulk = std::make_shared<LinkEvents>(link_queue_limit);
+        link_queues.take_control = [q = queue](LinkEvent& event) { return offer<LoopQueue, LoopEvent>(*q, event); };
     }
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;
@@ -82,10 +80,6 @@ struct Daemon::Parts {
         store.reset();  // it tells the job runner of commits
         jobs.reset();   // it asks the link for its traffic
         link.reset();
-        link_queues.control->close();
-        if (forward.joinable()) {
-            forward.join();
-        }
     }
 
     Result<Recovered> open_store(const DaemonOptions& given, const StateFiles& files);
@@ -171,11 +165,6 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     loop = std::make_unique<Loop>(
         Coordinator(std::move(machine), std::move(recovered)),
         LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", each_turn}, queue);
-    forward = std::thread([events = link_queues.control, q = queue] {
-        while (auto event = events->pop()) {
-            q->push(std::move(*event));
-        }
-    });
 }
 
 void Daemon::Parts::keep_certificate(Instant now, std::int64_t unix_s) {

@@ -172,6 +172,12 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
     });
 }
 
+void JobRunner::discard(const FetchedBlob& update) {
+    if (!update.bytes) {
+        sums_->post([file = update.file] { remove_quietly(file); });
+    }
+}
+
 void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
                       const std::shared_ptr<const RoundInput>& input, const Setup& setup) {
     const auto begun = real_now();
@@ -185,15 +191,15 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
         read = *std::move(file);
     }
     if (!job.segment.empty()) {
-        auto file = update.bytes ? update.bytes : std::make_shared<const Bytes>(std::move(read));
+        const auto file = update.bytes ? update.bytes : SharedBytes(std::move(read));
         ASSERT(setup->split.has_value());  // the machine asks for segments where its experiment is cut
-        if (auto refusal = check_segment(*setup->split, *input, job.segment, job.update, *file)) {
+        if (auto refusal = check_segment(*setup->split, *input, job.segment, job.update, file.view())) {
             return answer_absorbed(job, std::move(refusal), std::nullopt);
         }
         const auto verify = real_now() - begun;
-        return sums_->post([this, job, file = std::move(file), verify] { keep_segment(job, file, verify); });
+        return sums_->post([this, job, file, verify] { keep_segment(job, file, verify); });
     }
-    auto checked = input->check(job.node, job.update, update.bytes ? ByteView(*update.bytes) : ByteView(read));
+    auto checked = input->check(job.node, job.update, update.bytes ? update.bytes.view() : ByteView(read));
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }
@@ -202,9 +208,9 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
 }
 
 /// Durable before the turn counts.
-void JobRunner::keep_segment(const AbsorbUpdate& job, const std::shared_ptr<const Bytes>& file, Duration verify) {
+void JobRunner::keep_segment(const AbsorbUpdate& job, const SharedBytes& file, Duration verify) {
     const auto begun = real_now();
-    const auto written = segments_->write(job.experiment, job.round, job.update.digest, *file);
+    const auto written = segments_->write(job.experiment, job.round, job.update.digest, file.view());
     answer_absorbed(job, std::nullopt, written ? std::nullopt : std::optional(written.error()), verify,
                     real_now() - begun);
 }

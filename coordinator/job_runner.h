@@ -47,6 +47,8 @@ public:
     void make_model(const MakeModel& job);
     void open_round(const OpenRound& job);
     void absorb(const AbsorbUpdate& job, FetchedBlob update);
+    /// Fetched, and not wanted any more.
+    void discard(const FetchedBlob& update);
     void finish_round(const FinishRound& job);
     void evaluate(const EvaluateModel& job);
     /// From here on the store says which snapshots stay.
@@ -69,7 +71,7 @@ private:
     Result<std::shared_ptr<const RoundInput>> open(const Setup& setup, const OpenRound& job);
     void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input,
                const Setup& setup);
-    void keep_segment(const AbsorbUpdate& job, const std::shared_ptr<const Bytes>& file, Duration verify);
+    void keep_segment(const AbsorbUpdate& job, const SharedBytes& file, Duration verify);
     Status open_relays(const ExperimentSetup& setup, const OpenRound& job, const RoundInput& input);
     Status add_groups(const ExperimentSetup& setup, const FinishRound& job);
     void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);

@@ -91,10 +91,8 @@ void Loop::take(CoordinatorEffects effects) {
 }
 
 void Loop::release() {
-    while (const auto effects = effects_.pop()) {
-        for (const auto& message : effects->send) {
-            send(message);
-        }
+    while (auto effects = effects_.pop()) {
+        send(std::move(effects->send));
         for (const auto& close : effects->close) {
             partners_.link.close(close.session, {ErrorKind::refused, close.code, close.message});
         }
@@ -104,19 +102,34 @@ void Loop::release() {
     }
 }
 
-void Loop::send(const Send& send) {
-    // A member at work is watched closely; at rest a beat every 2 s is enough.
-    if (std::holds_alternative<Assign>(send.message)) {
-        partners_.link.set_pace(send.session, Pace::leased);
-    } else if (std::holds_alternative<Ended>(send.message)) {
-        partners_.link.set_pace(send.session, Pace::idle);
+/// A step's messages go together: the link seals what one peer gets into one frame, and is woken once.
+void Loop::send(std::vector<Send> sends) {
+    std::vector<AddressedMessage> messages;
+    for (auto& send : sends) {
+        keep_pace(send.session, send.message);
+        if (auto* committed = std::get_if<Committed>(&send.message)) {
+            // By what is durable: the machines know nothing of the log.
+            committed->audit_head = partners_.store.audit_head();
+        }
+        messages.push_back({send.session, std::move(send.message)});
     }
-    if (const auto* committed = std::get_if<Committed>(&send.message)) {
-        auto stamped = *committed;  // by what is durable: the machines know nothing of the log
-        stamped.audit_head = partners_.store.audit_head();
-        return partners_.link.send(send.session, std::move(stamped));
+    if (!messages.empty()) {
+        partners_.link.send(std::move(messages));
     }
-    partners_.link.send(send.session, send.message);
+}
+
+/// A member at work is watched closely; at rest a beat every 2 s is enough.
+void Loop::keep_pace(ConnectionId connection, const Message& message) {
+    const bool begins = std::holds_alternative<Assign>(message);
+    const auto session = sessions_.find(connection);
+    if (session == sessions_.end() || (!begins && !std::holds_alternative<Ended>(message))) {
+        return;
+    }
+    const auto wanted = begins ? Pace::leased : Pace::idle;
+    if (session->second.pace != wanted) {
+        session->second.pace = wanted;
+        partners_.link.set_pace(connection, wanted);
+    }
 }
 
 void Loop::start(const Job& job) {
@@ -144,6 +157,9 @@ void Loop::fetch(const AbsorbUpdate& job) {
 void Loop::on(const UpdateFetched& event) {
     const auto known = fetching_.find(key_of(event.job));
     if (known == fetching_.end() || known->second.attempt != event.job.attempt) {
+        if (event.blob) {
+            partners_.jobs.discard(*event.blob);
+        }
         return;  // given up meanwhile, and answered then
     }
     fetching_.erase(known);
@@ -160,6 +176,7 @@ void Loop::cancel(const CancelAbsorb& job) {
     }
     const auto absorb = known->second;
     fetching_.erase(known);
+    partners_.transfers.cancel(absorb.session, absorb.update.digest);
     next_.push_back(unfetched(absorb, {ErrorKind::refused, "cancelled", "given up"}));
 }
 

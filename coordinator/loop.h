@@ -72,6 +72,7 @@ private:
         PeerIdentity peer;
         std::string address;
         bool greeted = false;
+        Pace pace = Pace::idle;
     };
     /// What an operator wants to know of a node, passed on and not answered yet.
     struct Question {
@@ -88,7 +89,8 @@ private:
     void step(const CoordinatorEvent& event);
     void take(CoordinatorEffects effects);
     void release();
-    void send(const Send& send);
+    void send(std::vector<Send> sends);
+    void keep_pace(ConnectionId connection, const Message& message);
     void start(const Job& job);
     void fetch(const AbsorbUpdate& job);
     void cancel(const CancelAbsorb& job);

@@ -128,7 +128,7 @@ Status write_part(const Dataset& raw, const fs::path& path) {
     return write_file_durably(path, encode_part(raw));
 }
 
-Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const SplitPlan& plan, const fs::path& folder) {
+Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const DividePlan& plan, const fs::path& folder) {
     TRY_ASSIGN(const auto division, divide(raw, plan.holdout, plan.partition, plan.parts, plan.seed));
     TRY(refuse_old_parts(folder));
     TRY(make_folder(folder));

@@ -22,7 +22,7 @@ namespace causeway {
 /// errors  io. cost: the part as text in memory, 2 flushes
 [[nodiscard]] Status write_part(const Dataset& raw, const std::filesystem::path& path);
 
-struct SplitPlan {
+struct DividePlan {
     std::size_t parts = 1;
     double holdout = 0;  // share in [0, 1)
     PartitionSpec partition;
@@ -38,7 +38,7 @@ struct WrittenPart {
 /// Writes FOLDER/part-1.csv.gz ... and, with a share held out, FOLDER/holdout.csv.gz; in that order in the result.
 ///
 /// errors  those of divide(); refused `folder_in_use`: the folder already holds parts, which would mix with these; io
-[[nodiscard]] Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const SplitPlan& plan,
+[[nodiscard]] Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const DividePlan& plan,
                                                            const std::filesystem::path& folder);
 
 }  // namespace causeway

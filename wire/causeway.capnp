@@ -267,8 +267,8 @@ struct Roster {
 }
 
 struct StreamOpen {
-  # First message of a stream connection, from the connecting side. The accepting side wants a live roster entry of
-  # exactly the certificate that connects.
+  # First message of a stream connection, from the connecting side; the accepting side answers with the same. It wants a
+  # live roster entry of exactly the certificate that connects.
   experiment @0 :UInt64;
 }
 

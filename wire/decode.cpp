@@ -444,7 +444,7 @@ Result<Message> read_header(kj::ArrayPtr<const capnp::word> words) {
 }
 
 /// Chunks, stream data and relayed frames take the payload; every other kind must have none.
-Status attach_payload(Message& message, ByteView payload) {
+Status attach_payload(Message& message, SharedBytes payload) {
     auto* chunk = std::get_if<Chunk>(&message);
     auto* data = std::get_if<StreamData>(&message);
     auto* frame = std::get_if<RelayFrame>(&message);
@@ -459,21 +459,25 @@ Status attach_payload(Message& message, ByteView payload) {
         (data && data->offset + payload.size() > data->total)) {
         return corrupt(name + ": reaches beyond the total it declares");
     }
-    (chunk ? chunk->payload : data ? data->payload : frame->payload) = to_bytes(payload);
+    if (chunk) {
+        chunk->payload = std::move(payload);
+    } else {
+        (data ? data->payload : frame->payload) = to_bytes(payload.view());
+    }
     return {};
 }
 
-Result<Message> decode_checked(ByteView header, ByteView payload) {
+Result<Message> decode_checked(ByteView header, SharedBytes payload) {
     auto words = kj::heapArray<capnp::word>(header.size() / sizeof(capnp::word));
     std::memcpy(words.asBytes().begin(), header.data(), header.size());
     TRY_ASSIGN(auto message, read_header(words));
-    TRY(attach_payload(message, payload));
+    TRY(attach_payload(message, std::move(payload)));
     return message;
 }
 
-}  // namespace
-
-Result<Message> decode(ByteView bytes) {
+/// `share` gives the payload an owner: whoever has the bytes, or a copy.
+template <class Share>
+Result<Message> decode_parts(ByteView bytes, const Share& share) {
     ByteReader reader(bytes);
     TRY_ASSIGN(const auto length, reader.get<std::uint32_t>());
     if (length > max_header_bytes || length % sizeof(capnp::word) != 0 || length == 0) {
@@ -482,10 +486,23 @@ Result<Message> decode(ByteView bytes) {
     TRY_ASSIGN(const auto header, reader.get_bytes(length));
     TRY_ASSIGN(const auto payload, reader.get_bytes(reader.left()));
     try {
-        return decode_checked(header, payload);
+        return decode_checked(header, payload.empty() ? SharedBytes() : share(payload));
     } catch (const kj::Exception& broken) {
         return corrupt(std::string("the header is malformed: ") + broken.getDescription().cStr());
     }
+}
+
+}  // namespace
+
+Result<Message> decode(ByteView bytes) {
+    return decode_parts(bytes, [](ByteView payload) { return SharedBytes(to_bytes(payload)); });
+}
+
+Result<Message> decode(Bytes&& bytes) {
+    ByteView view(bytes);
+    return decode_parts(view, [&](ByteView payload) {
+        return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload);
+    });
 }
 
 }  // namespace causeway

@@ -23,8 +23,16 @@ Status Dialled::connect(const Address& to) {
     return {};
 }
 
+LinkPort::Sent Dialled::send(Bytes& frame) {
+    socket_.look_again();
+    return send_frame(socket_.socket(), nullptr, frame);
+}
+
 void Dialled::read(LinkCore& core, Instant now, std::int64_t unix_s) {
-    for (int i = 0; i < max_frames_per_turn; ++i) {  // first what arrived before an end: it may say why
+    for (int i = 0; socket_.readable(); ++i) {  // first what arrived before an end: it may say why
+        if (i == max_frames_per_turn) {
+            return;  // more may wait: the monitor's turn comes when all is read
+        }
         zmq_msg_t frame;
         zmq_msg_init(&frame);
         const bool some = zmq_msg_recv(&frame, socket_.socket(), ZMQ_DONTWAIT) >= 0;
@@ -34,13 +42,14 @@ void Dialled::read(LinkCore& core, Instant now, std::int64_t unix_s) {
         }
         zmq_msg_close(&frame);
         if (!some) {
-            break;
-        }
-        if (i + 1 == max_frames_per_turn) {
-            return;  // more may wait: the monitor's turn comes when all is read
+            socket_.all_taken();
         }
     }
-    while (const auto happening = socket_.next_happening()) {
+    while (socket_.monitor_readable()) {
+        const auto happening = socket_.next_happening();
+        if (!happening) {
+            return;
+        }
         if (happening->event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED) {
             up_ = true;
         } else if (happening->event == ZMQ_EVENT_DISCONNECTED) {

@@ -301,20 +301,24 @@ struct Writer {
 
 }  // namespace
 
-Bytes encode(const Message& message) {
+Bytes encode_header(const Message& message) {
     capnp::MallocMessageBuilder builder;
     std::visit(Writer{builder.initRoot<cs::Envelope>()}, message);
     const auto words = capnp::messageToFlatArray(builder);
     const auto header = words.asBytes();
-    const auto* payload = payload_of(message);
     const auto length = static_cast<std::uint32_t>(header.size());
     Bytes bytes;
-    bytes.reserve(sizeof(length) + header.size() + (payload ? payload->size() : 0));
+    bytes.reserve(sizeof(length) + header.size());
     const auto append = [&](ByteView part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
     append(std::as_bytes(std::span(&length, 1)));
     append(std::as_bytes(std::span(header.begin(), header.size())));
-    if (payload) {
-        append(*payload);
+    return bytes;
+}
+
+Bytes encode(const Message& message) {
+    auto bytes = encode_header(message);
+    if (const auto payload = payload_of(message)) {
+        bytes.insert(bytes.end(), payload->begin(), payload->end());
     }
     return bytes;
 }

@@ -2,10 +2,10 @@
 #include "wire/link.h"
 
 #include <malloc.h>
+#include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include <thread>
 
@@ -18,11 +18,10 @@ namespace {
 
 constexpr std::size_t command_limit = 65'536;  // owners wait when the link is that far behind
 constexpr std::size_t backlog_limit = 64;      // events that an owner has not taken: we stop reading
-constexpr std::int64_t quiet_ms = 10;          // wake-ups cost, TLS does not: 1,000 sessions take 3 % of a core
-constexpr std::int64_t busy_ms = 1;            // a socket was full
+constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr Duration last_words = std::chrono::milliseconds(500);
-constexpr std::uint64_t burst_bytes = 1 << 20;   // worth a look at the heap
+constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
 
@@ -31,8 +30,7 @@ struct DialCommand {
     ConnectOptions options;
 };
 struct SendCommand {
-    ConnectionId connection = 0;
-    Message message;
+    std::vector<AddressedMessage> messages;
 };
 struct CloseCommand {
     ConnectionId connection = 0;
@@ -45,13 +43,24 @@ struct PaceCommand {
 struct UseCommand {
     ChannelContexts contexts;
 };
+struct AllowCommand {
+    std::vector<StreamPeer> peers;
+};
 struct StopCommand {};
-using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, StopCommand>;
+using Command =
+    std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, AllowCommand, StopCommand>;
+
+LinkEnd end_of(const std::optional<Credentials>& credentials) {
+    return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
+}
 
 /// Both ends of a process's handshakes; the accepting one only where it listens.
 Result<ChannelContexts> make_contexts(const std::optional<Credentials>& credentials, bool listens) {
     ChannelContexts contexts;
-    if (credentials && listens) {
+    if (credentials && end_of(credentials) == LinkEnd::node) {
+        TRY_ASSIGN(contexts.accepting, ChannelContext::accepting_nodes(*credentials));
+        TRY_ASSIGN(contexts.to_nodes, ChannelContext::connecting_to_nodes(*credentials));
+    } else if (credentials && listens) {
         TRY_ASSIGN(contexts.accepting, ChannelContext::accepting(*credentials));
     }
     if (credentials) {
@@ -75,11 +84,15 @@ struct Link::State final : LinkPort {
     std::optional<LinkCore> core;
     std::atomic<ConnectionId> next_id{1};
     BoundedQueue<Command> commands{command_limit};
-    int wake = -1;                  // an eventfd: written after each command
-    std::set<ConnectionId> bulk;    // whose events go to the bulk queue
-    std::deque<LinkEvent> backlog;  // not taken by their queue yet
+    int wake = -1;  // an eventfd: written after a command when the thread waits
+    std::atomic<bool> waits{false};
+    std::vector<pollfd> polled;
+    std::map<ConnectionId, LinkEvents*> queue_of_connection;  // those whose events do not go to the control queue
+    std::deque<LinkEvent> backlog;                            // not taken by their queue yet
     std::atomic<std::uint64_t> received{0};
     std::atomic<std::uint64_t> sent{0};
+    std::atomic<std::uint64_t> stream_received{0};
+    std::atomic<std::uint64_t> stream_sent{0};
     std::uint16_t port = 0;
     bool listens = false;
     std::uint64_t moved_when_quiet = 0;
@@ -95,8 +108,10 @@ struct Link::State final : LinkPort {
         }
     }
 
-    void put(Command command) {
-        if (commands.push(std::move(command))) {
+    enum class Wake { yes, no };
+    void put(Command command, Wake wanted = Wake::yes) {
+        // The thread says that it waits before it looks for commands a last time: one of the two sees the other.
+        if (commands.push(std::move(command)) && wanted == Wake::yes && waits.exchange(false)) {
             const std::uint64_t one = 1;
             (void)!::write(wake, &one, sizeof(one));
         }
@@ -124,9 +139,7 @@ struct Link::State final : LinkPort {
         const auto id = command.connection;
         auto& made = dialled.try_emplace(id, context, id).first->second;
         core->dial(id, command.options, now, options.unix_now());
-        if (command.options.kind == ConnectionKind::bulk) {
-            bulk.insert(id);
-        }
+        note_queue(id, command.options.kind);
         if (const auto connected = made.connect(command.options.to); !connected) {
             core->lose(id, connected.error());
         }
@@ -135,13 +148,17 @@ struct Link::State final : LinkPort {
         if (auto* dialling = std::get_if<DialCommand>(&command)) {
             dial(*dialling, now);
         } else if (auto* sending = std::get_if<SendCommand>(&command)) {
-            core->send(sending->connection, std::move(sending->message));
+            for (auto& one : sending->messages) {
+                core->send(one.connection, std::move(one.message));
+            }
         } else if (auto* closing = std::get_if<CloseCommand>(&command)) {
             core->close(closing->connection, std::move(closing->why));
         } else if (auto* pacing = std::get_if<PaceCommand>(&command)) {
             core->set_pace(pacing->connection, pacing->pace);
         } else if (auto* using_ = std::get_if<UseCommand>(&command)) {
             core->use(std::move(using_->contexts));
+        } else if (auto* allowing = std::get_if<AllowCommand>(&command)) {
+            core->allow_streams(std::move(allowing->peers));
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -150,8 +167,6 @@ struct Link::State final : LinkPort {
     }
     /// All that have come: they are cheap, and their queue is bounded.
     void take_commands(Instant now) {
-        std::uint64_t count = 0;
-        (void)!::read(wake, &count, sizeof(count));
         for (std::size_t i = 0; i < command_limit; ++i) {
             auto command = commands.try_pop();
             if (!command) {
@@ -162,13 +177,23 @@ struct Link::State final : LinkPort {
     }
 
     // ---- events
-    /// The queue of an event; a bulk connection's events have their own.
-    LinkEvents* queue_of(const LinkEvent& event) {
-        const auto id = connection_of(event);
-        if (const auto* opened = std::get_if<PeerOpened>(&event); opened && opened->kind == ConnectionKind::bulk) {
-            bulk.insert(id);
+    void note_queue(ConnectionId connection, ConnectionKind kind) {
+        if (kind == ConnectionKind::bulk) {
+            queue_of_connection[connection] = queues.bulk.get();
+        } else if (kind == ConnectionKind::stream || kind == ConnectionKind::relay) {
+            queue_of_connection[connection] = queues.streams.get();
         }
-        return bulk.contains(id) ? queues.bulk.get() : queues.control.get();
+    }
+    /// To its owner's queue; events of bulk and stream connections have their own. False when that is full.
+    bool hand_out(LinkEvent& event) {
+        const auto id = connection_of(event);
+        if (const auto* opened = std::get_if<PeerOpened>(&event)) {
+            note_queue(id, opened->kind);
+        }
+        if (const auto own = queue_of_connection.find(id); own != queue_of_connection.end()) {
+            return !own->second || own->second->try_push(event);
+        }
+        return queues.take_control ? queues.take_control(event) : queues.control->try_push(event);
     }
     /// Never waits for an owner: what does not fit stays here, and while much stays nothing is read.
     void hand_out_events() {
@@ -176,15 +201,14 @@ struct Link::State final : LinkPort {
             backlog.push_back(std::move(event));
         }
         while (!backlog.empty()) {
-            auto* queue = queue_of(backlog.front());
             const auto id = connection_of(backlog.front());
             const bool ends = std::holds_alternative<PeerClosed>(backlog.front());
-            if (queue && !queue->try_push(backlog.front()) && !stopping) {
+            if (!hand_out(backlog.front()) && !stopping) {
                 return;  // full: again next turn
             }
             backlog.pop_front();
             if (ends) {
-                bulk.erase(id);
+                queue_of_connection.erase(id);
             }
         }
     }
@@ -205,23 +229,47 @@ struct Link::State final : LinkPort {
             dialled.erase(id);
         }
     }
-    /// Until a command, a frame, a monitor event or the tick. A full ROUTER pipe has no event of its own: look again.
-    void wait(bool reading) {
-        std::vector<zmq_pollitem_t> items = {{nullptr, wake, ZMQ_POLLIN, 0}};
-        const auto watch = [&](const MonitoredSocket& socket) {
-            items.push_back({socket.socket(), 0, ZMQ_POLLIN, 0});
-            items.push_back({socket.monitor(), 0, ZMQ_POLLIN, 0});
-        };
+    /// Calls `each` for all sockets that are to be read, always in the same order.
+    template <class Each>
+    void for_sockets(bool reading, const Each& each) {
         if (reading && listener) {
-            watch(listener->socket());
+            each(listener->socket());
         }
-        for (const auto& entry : dialled) {
+        for (auto& entry : dialled) {
             if (reading) {
-                watch(entry.second.socket());
+                each(entry.second.socket());
             }
         }
-        const bool hurry = core->blocked() || !backlog.empty();
-        zmq_poll(items.data(), static_cast<int>(items.size()), hurry ? busy_ms : quiet_ms);
+    }
+    /// Until a command, a frame, a monitor event or the next deadline. A pipe that was full and has room again signals
+    /// its socket's descriptor too. One system call a turn: zmq_poll takes two for each socket.
+    void wait(bool reading) {
+        polled.assign(1, {wake, POLLIN, 0});
+        bool more = false;
+        for_sockets(reading, [&](MonitoredSocket& socket) {
+            more = socket.has_more() || more;
+            polled.push_back({socket.descriptor(), POLLIN, 0});
+            polled.push_back({socket.monitor_descriptor(), POLLIN, 0});
+        });
+        waits = true;
+        more = more || commands.size() > 0;
+        const auto patience = backlog.empty() ? std::clamp<Duration>(core->due() - real_now(), {}, stall / 2) : again;
+        const timespec limit{0, more ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count()};
+        ::ppoll(polled.data(), polled.size(), &limit, nullptr);
+        waits = false;
+        if (polled[0].revents != 0) {
+            std::uint64_t count = 0;
+            (void)!::read(wake, &count, sizeof(count));
+        }
+        std::size_t at = 1;
+        for_sockets(reading, [&](MonitoredSocket& socket) {
+            if (polled[at++].revents != 0) {
+                socket.look_again();
+            }
+            if (polled[at++].revents != 0) {
+                socket.look_at_monitor();
+            }
+        });
     }
 
     /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system.
@@ -260,6 +308,8 @@ struct Link::State final : LinkPort {
             give_memory_back(now);
             received.store(core->traffic().received, std::memory_order_relaxed);
             sent.store(core->traffic().sent, std::memory_order_relaxed);
+            stream_received.store(core->stream_traffic().received, std::memory_order_relaxed);
+            stream_sent.store(core->stream_traffic().sent, std::memory_order_relaxed);
         }
         commands.close();
         dialled.clear();
@@ -270,7 +320,7 @@ struct Link::State final : LinkPort {
 Link::Link(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues) {
-    ASSERT(queues.control != nullptr);
+    ASSERT(queues.control != nullptr || queues.take_control);
     TRY_ASSIGN(auto contexts, make_contexts(options.credentials, options.listen.has_value()));
     auto state = std::make_unique<State>();
     if (options.listen) {
@@ -285,7 +335,7 @@ Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues
     if (!queues.bulk) {
         options.limits.bulk_per_session = 0;
     }
-    state->core.emplace(options.limits, std::move(contexts), *state, options.admit);
+    state->core.emplace(options.limits, std::move(contexts), *state, options.admit, end_of(options.credentials));
     state->options = std::move(options);
     state->queues = std::move(queues);
     auto* raw = state.get();
@@ -308,13 +358,22 @@ ConnectionId Link::connect(ConnectOptions options) {
     return id;
 }
 void Link::send(ConnectionId connection, Message message) {
-    state_->put(SendCommand{connection, std::move(message)});
+    std::vector<AddressedMessage> messages;
+    messages.push_back({connection, std::move(message)});
+    send(std::move(messages));
+}
+void Link::send(std::vector<AddressedMessage> messages) {
+    state_->put(SendCommand{std::move(messages)});
 }
 void Link::close(ConnectionId connection, Error why) {
     state_->put(CloseCommand{connection, std::move(why)});
 }
 void Link::set_pace(ConnectionId connection, Pace pace) {
-    state_->put(PaceCommand{connection, pace});
+    state_->put(PaceCommand{connection, pace}, State::Wake::no);  // within a turn's patience is soon enough
+}
+
+void Link::allow_streams(std::vector<StreamPeer> peers) {
+    state_->put(AllowCommand{std::move(peers)});
 }
 
 Status Link::use(const Credentials& credentials) {
@@ -325,6 +384,11 @@ Status Link::use(const Credentials& credentials) {
 
 Traffic Link::traffic() const {
     return {state_->received.load(std::memory_order_relaxed), state_->sent.load(std::memory_order_relaxed)};
+}
+
+Traffic Link::stream_traffic() const {
+    return {state_->stream_received.load(std::memory_order_relaxed),
+            state_->stream_sent.load(std::memory_order_relaxed)};
 }
 
 Status prepare_process_for_links(std::size_t connections) {

@@ -16,6 +16,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/queue.h"
 #include "wire/address.h"
@@ -27,7 +28,9 @@ namespace causeway {
 
 using ConnectionId = std::uint64_t;  // rises; unique for the life of a link; 0 is none
 
-enum class ConnectionKind { control, bulk, join };
+/// A stream connection is between two nodes; a relay connection, from a node to the coordinator, carries such streams
+/// for nodes that cannot reach each other.
+enum class ConnectionKind { control, bulk, join, stream, relay };
 
 /// At the socket, after encryption, ZeroMQ's frame headers included.
 struct Traffic {
@@ -42,7 +45,8 @@ struct PeerOpened {
     ConnectionKind kind = ConnectionKind::control;
     std::optional<PeerIdentity> peer;  // none: a node that enrols
     std::string address;
-    ConnectionId control = 0;  // of a bulk connection: the control connection it belongs to
+    ConnectionId control = 0;      // of a bulk connection: the control connection it belongs to
+    std::uint64_t experiment = 0;  // of a stream
 };
 struct PeerMessage {
     ConnectionId connection = 0;
@@ -63,10 +67,11 @@ struct PeerSilent {
 struct PeerHeard {
     ConnectionId connection = 0;
 };
-/// So many messages of a bulk connection have been handed to the socket: the transfer engine's pacing.
+/// So many chunks of a bulk connection, or pieces of a stream, have been handed to the socket: their owner's pacing.
+/// Told in pairs, so one may be sent and not told: half the hand-overs between threads.
 struct PeerSent {
     ConnectionId connection = 0;
-    std::uint32_t messages = 0;
+    std::uint32_t chunks = 0;
 };
 using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent>;
 using LinkEvents = BoundedQueue<LinkEvent>;
@@ -77,6 +82,7 @@ struct LinkLimits {
     std::size_t unauthenticated = 1024;  // each costs 57 KB once it speaks; a restart brings all members at once
     std::size_t joins_per_host = 16;
     std::size_t bulk_per_session = 4;
+    std::size_t streams_per_peer = 4;    // accepted from one node for one experiment: restarts leave dying ones
     std::size_t queued_messages = 2048;  // waiting to be sealed, per connection; more closes it
     std::size_t bad_messages = 8;        // refused and answered; one more closes the connection
     Duration handshake = std::chrono::seconds(10);  // until the first message; an enrolment's whole life
@@ -90,24 +96,56 @@ using AdmitPeer = std::function<Status(const PeerIdentity& peer, const std::stri
 
 struct LinkOptions {
     std::optional<Credentials> credentials;  // needed by all but a joining node
-    std::optional<Address> listen;           // the coordinator; port 0: any free one
+    std::optional<Address> listen;           // a coordinator's for all, a node's for streams; port 0: any free one
     LinkLimits limits;
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // judges certificates
-    AdmitPeer admit{};                       // none: whoever the authority vouches for
+    AdmitPeer admit{};                                           // none: whoever the authority vouches for
 };
 
-/// Where events go: bulk connections' to one queue (the transfer engine), all others' to the other.
+/// Where events go: bulk connections' to the transfer engine's queue, streams' to their own, all others' to `control`.
 struct LinkQueues {
     std::shared_ptr<LinkEvents> control;
     std::shared_ptr<LinkEvents> bulk;  // none: bulk connections are refused
+    /// In place of `control`, for an owner whose queue holds more than a link's events. False when there is no room:
+    /// the event is untouched then, and offered again. threads: called on the link thread, which it must not hold up
+    std::function<bool(LinkEvent&)> take_control{};
+    std::shared_ptr<LinkEvents> streams{};  // none: a node that has no streams
+};
+
+/// For `take_control`: into a queue of anything that an event can be put into.
+template <class Queue, class Item>
+bool offer(Queue& queue, LinkEvent& event) {
+    Item item(std::move(event));
+    if (queue.try_push(item)) {
+        return true;
+    }
+    event = std::move(std::get<LinkEvent>(item));
+    return false;
+}
+
+/// Another node that this one may exchange streams with, for one experiment, until then: a line of the roster. Exactly
+/// this certificate is meant, at both ends.
+struct StreamPeer {
+    std::string node;
+    Role role = Role::client;
+    Digest fingerprint;
+    std::uint64_t experiment = 0;
+    Instant expires{};
+};
+
+struct AddressedMessage {
+    ConnectionId connection = 0;
+    Message message;
 };
 
 struct ConnectOptions {
     Address to;
     ConnectionKind kind = ConnectionKind::control;
-    ConnectionId control = 0;       // bulk: our control connection, whose peer it speaks for
-    std::uint64_t session = 0;      // bulk: as Welcome said; presented by Attach
-    Digest authority_key;           // join: what the token says of the CA
+    ConnectionId control = 0;          // bulk: our control connection, whose peer it speaks for
+    std::uint64_t session = 0;         // bulk: as Welcome said; presented by Attach
+    Digest authority_key{};            // join: what the token says of the CA
+    std::optional<StreamPeer> peer{};  // stream: exactly whom
+    std::optional<Duration> within{};  // until it is open; none: limits.handshake
 };
 
 /// threads  thread-safe
@@ -129,10 +167,15 @@ public:
     ConnectionId connect(ConnectOptions options);
     /// In order per connection; dropped when it is gone (PeerClosed says so).
     void send(ConnectionId connection, Message message);
+    /// Several at once, in order: what goes to one peer shares a frame, and the thread is woken once for all.
+    void send(std::vector<AddressedMessage> messages);
     /// Says why (an ErrorNotice, or a Bye when `why.code` is "bye"), then closes; PeerClosed follows. When a session is
     /// closed as `refused`, its bulk connections are closed with it, not after it.
     void close(ConnectionId connection, Error why);
     void set_pace(ConnectionId connection, Pace pace);
+    /// Who may hold streams with this node, in place of all said before; those of others are closed, and each
+    /// when its line expires.
+    void allow_streams(std::vector<StreamPeer> peers);
     /// A renewed certificate: shown in every handshake from now on. Connections there are go on as they are.
     ///
     /// errors  corrupt: the credentials cannot be used; nothing has changed
@@ -140,6 +183,8 @@ public:
 
     /// All traffic since the start; operators' and enrolments' is left out.
     [[nodiscard]] Traffic traffic() const;
+    /// The part of it that went over stream and relay connections.
+    [[nodiscard]] Traffic stream_traffic() const;
 
     struct State;
     /// For start() only.
@@ -150,7 +195,9 @@ private:
 };
 
 /// A planned end, for Link::close.
-inline Error bye(std::string reason) { return {ErrorKind::disconnected, "bye", std::move(reason)}; }
+inline Error bye(std::string reason) {
+    return {ErrorKind::disconnected, "bye", std::move(reason)};
+}
 
 /// For daemons, at start, before threads: allocator thresholds that make 1 MiB chunks 1.4 times faster, and as many
 /// descriptors as the limit allows.

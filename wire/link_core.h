@@ -31,11 +31,16 @@ public:
 struct ChannelContexts {
     std::optional<ChannelContext> accepting{};
     std::optional<ChannelContext> connecting{};
+    std::optional<ChannelContext> to_nodes{};  // a node's, for streams
 };
+
+/// What a link is of: a coordinator's takes sessions, a node's takes streams of those on its roster.
+enum class LinkEnd { coordinator, node };
 
 class LinkCore {
 public:
-    LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit = {});
+    LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit = {},
+             LinkEnd end = LinkEnd::coordinator);
 
     // ---- from the sockets
     /// A stranger has connected. False when there is no room: expel it.
@@ -49,8 +54,10 @@ public:
     void close(ConnectionId connection, Error why);
     void close_all(const Error& why);
     void set_pace(ConnectionId connection, Pace pace);
-    /// For handshakes from now on.
-    void use(ChannelContexts contexts) { contexts_ = std::move(contexts); }
+    /// For handshakes from now on; those of a node's streams from the next session on, for the coordinator puts the
+    /// certificate that a session was opened with on the rosters of others.
+    void use(ChannelContexts contexts);
+    void allow_streams(std::vector<StreamPeer> peers);
 
     // ---- time
     void tick(Instant now);
@@ -59,19 +66,20 @@ public:
     /// Seals and hands on what can go. Sealing is the last moment: priority is decided before it.
     void flush(Instant now);
 
-    /// Some socket was full at the last flush: look again soon.
-    [[nodiscard]] bool blocked() const { return blocked_; }
+    /// When tick() has something to do next, at the latest; frames and commands may bring it forward.
+    [[nodiscard]] Instant due() const { return due_; }
     [[nodiscard]] bool empty() const { return peers_.empty(); }
     [[nodiscard]] std::vector<LinkEvent> take_events() { return std::exchange(events_, {}); }
     /// Of all connections that speak for nodes, ended ones included.
     [[nodiscard]] Traffic traffic() const { return traffic_; }
+    [[nodiscard]] Traffic stream_traffic() const { return stream_traffic_; }
     /// TLS is up and the first message has been accepted.
     [[nodiscard]] bool is_admitted(ConnectionId connection) const;
 
 private:
     enum class Phase {
         handshaking,
-        greeting,    // accepted, TLS is up: the first message is awaited
+        greeting,    // TLS is up: the first message is awaited; at a dialled stream the answer to ours
         contending,  // its identity has a live session, which is being probed
         open,
         closing,
@@ -83,12 +91,14 @@ private:
         bool accepted = false;
         bool announced = false;  // the owner has heard of it, and hears of its end
         std::string address;
-        ConnectionId control = 0;   // bulk: whose
-        std::uint64_t session = 0;  // dialled bulk: presented by Attach
+        ConnectionId control = 0;            // bulk: whose
+        std::uint64_t session = 0;           // dialled bulk: presented by Attach
+        std::optional<StreamPeer> rostered;  // stream: who it is with; dialled: who it must be
         std::optional<SecureChannel> channel;
         std::deque<Message> outbox;
         std::deque<Bytes> frames;           // sealed: the one that did not fit, or a handshake's
-        std::uint32_t sealed_messages = 0;  // in the frames that wait
+        std::uint32_t sealed_chunks = 0;    // in the frames that wait
+        std::uint32_t sent_chunks = 0;      // the owner has not heard of yet
         std::deque<Message> held;           // contending: what came with the Hello
         Liveness liveness;
         Pace pace = Pace::idle;
@@ -114,10 +124,15 @@ private:
 
     void opened(Peer& peer, Instant now);
     void admit(Peer& peer, Instant now);
-    void handle(Peer& peer, ByteView bytes, Instant now);
+    void handle(Peer& peer, Bytes bytes, Instant now);
     void first_message(Peer& peer, Message message, Instant now);
     void greet(Peer& peer, Message hello, Instant now);
     void attach(Peer& peer, const Attach& attach, Instant now);
+    const StreamPeer* on_roster(const Peer& peer, std::optional<std::uint64_t> experiment) const;
+    bool greet_node(Peer& peer);
+    void open_stream(Peer& peer, const StreamOpen& open, Instant now);
+    void ask_for_stream(Peer& peer, Instant now);
+    void answer_to_stream(Peer& peer, const Message& answer, Instant now);
     void deliver(Peer& peer, Message message);
     void bad_message(Peer& peer, const Error& error);
     void heard(Peer& peer, Instant now);
@@ -125,6 +140,7 @@ private:
     void settle_contentions(ConnectionId control, bool alive, Instant now);
     void close_bulk_of(ConnectionId control, const Error& why);
     void tick_open(Peer& peer, Instant now);
+    void be_due(Instant at) { due_ = std::min(due_, at); }
     void queue_heartbeat(Peer& peer, bool asks);
     void begin_close(Peer& peer, Error why, Instant now);
     void end(ConnectionId connection);
@@ -138,14 +154,17 @@ private:
     ChannelContexts contexts_;
     LinkPort& port_;
     const AdmitPeer admit_;
+    const LinkEnd end_;
+    std::optional<ChannelContexts> renewed_;  // of a node, for the streams of its next session
+    std::vector<StreamPeer> roster_;
     std::map<ConnectionId, Peer> peers_;
     std::set<ConnectionId> unsent_;  // with something to seal or send
     std::vector<LinkEvent> events_;
     Traffic traffic_;
+    Traffic stream_traffic_;
     std::size_t contending_ = 0;  // at least as many as there are: looked at for each frame
-    Instant next_tick_{};
+    Instant due_{};
     Instant now_{};  // of the present turn, for commands
-    bool blocked_ = false;
 };
 
 }  // namespace causeway

@@ -21,13 +21,22 @@ bool belongs_on(ConnectionKind kind, const Message& message) {
     const bool join = std::holds_alternative<JoinRequest>(message) || std::holds_alternative<JoinReply>(message);
     const bool bulk = std::holds_alternative<Pull>(message) || std::holds_alternative<Credit>(message) ||
                       std::holds_alternative<Chunk>(message) || std::holds_alternative<TransferEnd>(message);
+    const bool relay = std::holds_alternative<RelayFrame>(message) || std::holds_alternative<RelayCredit>(message) ||
+                       std::holds_alternative<RelayEnd>(message);
+    const bool relay_open = std::holds_alternative<RelayOpen>(message);
+    const bool stream = std::holds_alternative<StreamData>(message);
     switch (kind) {
         case ConnectionKind::join:
             return join;
         case ConnectionKind::bulk:
             return bulk;
+        case ConnectionKind::stream:
+            return stream;
+        case ConnectionKind::relay:
+            return relay || relay_open;
         case ConnectionKind::control:
-            return !join && !bulk && !std::holds_alternative<Attach>(message);
+            return !join && !bulk && !relay && !stream && !std::holds_alternative<Attach>(message) &&
+                   !std::holds_alternative<StreamOpen>(message);
     }
     return false;
 }
@@ -63,7 +72,10 @@ void LinkCore::opened(Peer& peer, Instant now) {
         traffic_.sent += peer.traffic.sent;
     }
     if (peer.accepted && peer.channel->protocol() == ChannelProtocol::session) {
-        // Control and bulk alike, before anything it says is looked at.
+        // All kinds alike, before anything it says is looked at.
+        if (end_ == LinkEnd::node && !greet_node(peer)) {
+            return;
+        }
         if (const auto allowed = admit_ ? admit_(*identity, peer.address) : Status(); !allowed) {
             begin_close(peer, allowed.error(), now);
             return;
@@ -86,27 +98,35 @@ void LinkCore::opened(Peer& peer, Instant now) {
         peer.outbox.push_back(Attach{peer.session});
         unsent_.insert(peer.id);
     }
+    if (!peer.accepted && peer.kind == ConnectionKind::stream) {
+        ask_for_stream(peer, now);
+        return;
+    }
     admit(peer, now);
 }
 
 void LinkCore::admit(Peer& peer, Instant now) {
     peer.phase = Phase::open;
     peer.announced = true;
-    if (peer.kind != ConnectionKind::join) {
+    if (peer.kind == ConnectionKind::stream) {
+        peer.deadline = peer.rostered->expires;
+    } else if (peer.kind != ConnectionKind::join) {
         peer.deadline = never;  // an enrolment keeps its own
     }
     peer.liveness = Liveness(now);
     peer.liveness.set_pace(peer.pace, now);
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
+    be_due(std::min(peer.next_heartbeat, peer.deadline));
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
-                                    peer.kind == ConnectionKind::bulk ? peer.control : 0});
+                                    peer.kind == ConnectionKind::bulk ? peer.control : 0,
+                                    peer.rostered ? peer.rostered->experiment : 0});
     for (auto& message : std::exchange(peer.held, {})) {
         deliver(peer, std::move(message));
     }
 }
 
-void LinkCore::handle(Peer& peer, ByteView bytes, Instant now) {
-    auto message = decode(bytes);
+void LinkCore::handle(Peer& peer, Bytes bytes, Instant now) {
+    auto message = decode(std::move(bytes));
     if (!message) {
         bad_message(peer, message.error());
         return;
@@ -133,7 +153,24 @@ void LinkCore::handle(Peer& peer, ByteView bytes, Instant now) {
 }
 
 void LinkCore::first_message(Peer& peer, Message message, Instant now) {
-    if (const auto* claim = std::get_if<Attach>(&message)) {
+    if (!peer.accepted) {
+        answer_to_stream(peer, message, now);
+        return;
+    }
+    const auto* open = std::get_if<StreamOpen>(&message);
+    if (end_ == LinkEnd::node) {
+        if (open) {
+            open_stream(peer, *open, now);
+        } else {
+            begin_close(peer,
+                        {ErrorKind::refused, "not_a_coordinator",
+                         "this is a node, which takes streams of other nodes only: connect to its coordinator"},
+                        now);
+        }
+    } else if (open) {
+        begin_close(peer, {ErrorKind::refused, "not_a_node", "a coordinator takes no streams: connect to the node"},
+                    now);
+    } else if (const auto* claim = std::get_if<Attach>(&message)) {
         attach(peer, *claim, now);
     } else if (std::holds_alternative<Hello>(message)) {
         greet(peer, std::move(message), now);
@@ -163,6 +200,7 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
     ++contending_;
     peer.control = first->id;
     peer.deadline = now + limits_.probe;
+    be_due(peer.deadline);
     queue_heartbeat(*first, true);
 }
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr int max_frames_per_turn = 64;
 constexpr std::size_t max_bytes_per_turn = 4 << 20;  // about 2 ms of opening
-constexpr int max_happenings = 256;                  // before each frame
+constexpr int max_happenings = 256;                  // a look
+constexpr int max_looks = 16;                        // a storm of 4,096 is known before its first frame is read
 constexpr std::size_t max_dead = 4096;
 // What may lie unread between a peer's socket and the core: kernel buffers (6 MB), two frames, the decoder. A peer
 // that has not been admitted says at most a handshake and a hello (256 KiB), and all of them together may not hold more
@@ -93,7 +94,8 @@ Status Listener::bind(const Address& address) {
     return {};
 }
 
-/// Bounded and before each frame: who came and who went is known before what they say is read.
+/// Bounded. Who came and who went is known before what they say is read: looked at before frames, and again for a frame
+/// that does not fit what is known.
 void Listener::follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now) {
     for (int i = 0; i < max_happenings; ++i) {
         const auto happening = socket_.next_happening();
@@ -146,17 +148,27 @@ void Listener::bury(const std::string& routing) {
     }
 }
 
-/// A frame belongs to a connection only when routing id and descriptor agree: either alone may be of the past.
-Listener::Stranger* Listener::whose(const std::string& routing, int descriptor) {
-    const auto found = by_descriptor_.find(descriptor);
-    if (found == by_descriptor_.end() || dead_.contains(routing)) {
+/// A frame belongs to a connection only when routing id and descriptor agree: either alone may be of the past. Routing
+/// ids are never used twice, so where both agree no look at the monitor (a system call) can change it.
+Listener::Stranger* Listener::whose(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now,
+                                    std::string_view routing, int descriptor) {
+    auto found = by_descriptor_.find(descriptor);
+    if (found != by_descriptor_.end() && found->second.routing == routing) {
+        return &found->second;
+    }
+    const std::string name(routing);
+    for (int i = 0; i < max_looks && (i == 0 || socket_.monitor_readable()); ++i) {
+        follow_monitor(core, next_id, now);
+    }
+    found = by_descriptor_.find(descriptor);
+    if (found == by_descriptor_.end() || dead_.contains(name)) {
         return nullptr;
     }
     auto& stranger = found->second;
     if (stranger.routing.empty()) {
-        stranger.routing = routing;
+        stranger.routing = name;
     }
-    return stranger.routing == routing ? &stranger : nullptr;
+    return stranger.routing == name ? &stranger : nullptr;
 }
 
 /// One frame. False when there is none.
@@ -167,8 +179,7 @@ bool Listener::read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Inst
     if (length < 0) {
         return false;
     }
-    follow_monitor(core, next_id, now);
-    const std::string id(routing.data(), std::min(static_cast<std::size_t>(length), routing.size()));
+    const std::string_view id(routing.data(), std::min(static_cast<std::size_t>(length), routing.size()));
     for (int more = 1; more != 0;) {  // the parts of one message: bytes like any others
         zmq_msg_t frame;
         zmq_msg_init(&frame);
@@ -178,7 +189,8 @@ bool Listener::read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Inst
         }
         more = zmq_msg_more(&frame);
         const auto size = zmq_msg_size(&frame);
-        if (auto* stranger = whose(id, zmq_msg_get(&frame, ZMQ_SRCFD)); stranger && !stranger->expelled) {
+        auto* stranger = whose(core, next_id, now, id, zmq_msg_get(&frame, ZMQ_SRCFD));
+        if (stranger && !stranger->expelled) {
             stranger->taken += size;
             core.receive(stranger->connection, {static_cast<const std::byte*>(zmq_msg_data(&frame)), size}, now,
                          unix_s);
@@ -190,11 +202,13 @@ bool Listener::read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Inst
 }
 
 void Listener::read(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::int64_t unix_s) {
-    follow_monitor(core, next_id, now);
+    if (socket_.monitor_readable()) {
+        follow_monitor(core, next_id, now);
+    }
     std::size_t taken = 0;
-    for (int i = 0; i < max_frames_per_turn && taken < max_bytes_per_turn; ++i) {
+    for (int i = 0; socket_.readable() && i < max_frames_per_turn && taken < max_bytes_per_turn; ++i) {
         if (!read_one(core, next_id, now, unix_s, taken)) {
-            return;
+            socket_.all_taken();
         }
     }
 }
@@ -205,6 +219,7 @@ LinkPort::Sent Listener::send(ConnectionId connection, Bytes& frame) {
         return LinkPort::Sent::gone;
     }
     const auto& stranger = by_descriptor_.at(descriptor->second);
+    socket_.look_again();
     return stranger.expelled ? LinkPort::Sent::gone : send_frame(socket_.socket(), &stranger.routing, frame);
 }
 

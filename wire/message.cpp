@@ -14,15 +14,15 @@ constexpr std::array<std::string_view, std::variant_size_v<Message>> names = {
 
 }  // namespace
 
-const Bytes* payload_of(const Message& message) {
+std::optional<ByteView> payload_of(const Message& message) {
     if (const auto* chunk = std::get_if<Chunk>(&message)) {
-        return &chunk->payload;
+        return chunk->payload.view();
     }
     if (const auto* data = std::get_if<StreamData>(&message)) {
-        return &data->payload;
+        return data->payload;
     }
     const auto* frame = std::get_if<RelayFrame>(&message);
-    return frame ? &frame->payload : nullptr;
+    return frame ? std::optional<ByteView>(frame->payload) : std::nullopt;
 }
 
 std::string_view message_name(const Message& message) {

@@ -11,6 +11,7 @@
 #include "common/bytes.h"
 #include "common/digest.h"
 #include "common/result.h"
+#include "common/shared_bytes.h"
 
 namespace causeway {
 
@@ -127,7 +128,8 @@ struct CellPeer {
     std::string node;
     bool operator==(const CellPeer&) const = default;
 };
-/// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one parser.
+/// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one
+/// parser.
 struct Assign {
     Lease lease;
     std::string experiment_name;
@@ -300,7 +302,7 @@ struct Chunk {
     std::uint64_t transfer = 0;
     std::uint64_t offset = 0;
     std::uint64_t total = 0;
-    Bytes payload;
+    SharedBytes payload;
     bool operator==(const Chunk&) const = default;
 };
 struct TransferEnd {
@@ -341,9 +343,12 @@ constexpr std::size_t max_request_bytes = 128 * 1024;  // an experiment file and
 
 /// u32 header length, capnp header (word-aligned segment), then the raw payload of a Chunk, StreamData or RelayFrame.
 [[nodiscard]] Bytes encode(const Message& message);
-/// What follows the header raw; nullptr: this kind has no payload.
-[[nodiscard]] const Bytes* payload_of(const Message& message);
+/// The same in two parts. What follows the header raw is where it was; nothing: this kind has no payload.
+[[nodiscard]] Bytes encode_header(const Message& message);
+[[nodiscard]] std::optional<ByteView> payload_of(const Message& message);
 /// errors  corrupt: not a message, over a limit, or with a value that has no meaning; unsupported: unknown kind
 [[nodiscard]] Result<Message> decode(ByteView bytes);
+/// The same; a payload stays where it is, in what was given.
+[[nodiscard]] Result<Message> decode(Bytes&& bytes);
 
 }  // namespace causeway

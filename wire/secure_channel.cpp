@@ -306,28 +306,42 @@ Status SecureChannel::receive(ByteView sealed, Bytes& out, std::vector<Bytes>& m
     return state.open ? state.read_messages(messages) : Status();
 }
 
-Status SecureChannel::send(ByteView message, Bytes& out) {
+Status SecureChannel::send(ByteView head, ByteView tail, Bytes& out) {
     auto& state = *state_;
     ASSERT(state.open);
     if (state.failure) {
         return fail(*state.failure);
     }
-    if (message.empty() || message.size() > max_message_bytes) {
-        return fail(ErrorKind::invalid, "message_too_long",
-                    "a message of " + std::to_string(message.size()) + " bytes");
+    const auto size = head.size() + tail.size();
+    if (size == 0 || size > max_message_bytes) {
+        return fail(ErrorKind::invalid, "message_too_long", "a message of " + std::to_string(size) + " bytes");
     }
     state.buffers = {{}, &out};
-    out.reserve(out.size() + message.size() + (message.size() / record_bytes + 2) * 22 + 64);
+    out.reserve(out.size() + size + (size / record_bytes + 3) * 22 + 64);
     state.renew_key_in_time();
-    // The length shares the first record with the message's head: a record of its own would cost 22 bytes.
+    // The first record holds the length and what else fits: a record of its own for each would cost 22 bytes.
     std::array<std::byte, record_bytes> first;
-    const auto length = static_cast<std::uint32_t>(message.size());
-    const auto head = message.first(std::min(message.size(), record_bytes - length_bytes));
-    std::memcpy(first.data(), &length, length_bytes);
-    std::memcpy(first.data() + length_bytes, head.data(), head.size());
-    TRY(state.write(ByteView(first).first(length_bytes + head.size())));
-    const auto rest = message.subspan(head.size());
-    return rest.empty() ? Status() : state.write(rest);
+    std::size_t filled = 0;
+    const auto fill = [&](ByteView& from) {
+        const auto part = from.first(std::min(from.size(), first.size() - filled));
+        if (!part.empty()) {
+            std::memcpy(first.data() + filled, part.data(), part.size());
+        }
+        filled += part.size();
+        from = from.subspan(part.size());
+    };
+    const auto length = static_cast<std::uint32_t>(size);
+    auto start = std::as_bytes(std::span(&length, 1));
+    fill(start);
+    fill(head);
+    fill(tail);
+    TRY(state.write(ByteView(first).first(filled)));
+    for (const auto rest : {head, tail}) {
+        if (!rest.empty()) {
+            TRY(state.write(rest));
+        }
+    }
+    return {};
 }
 
 void SecureChannel::finish(Bytes& out) {

@@ -43,6 +43,10 @@ public:
     static Result<ChannelContext> accepting(const Credentials& credentials, ChannelOptions options = {});
     /// Speaks causeway/1 to a coordinator of our federation, and to nobody else.
     static Result<ChannelContext> connecting(const Credentials& credentials, ChannelOptions options = {});
+    /// Between nodes: serves and speaks causeway/1 with clients and hosts of our federation, and with nobody else.
+    /// Which of them is the link's to judge, by its roster.
+    static Result<ChannelContext> accepting_nodes(const Credentials& credentials, ChannelOptions options = {});
+    static Result<ChannelContext> connecting_to_nodes(const Credentials& credentials, ChannelOptions options = {});
     /// Speaks causeway-join/1 to the coordinator whose authority has this public key (SHA-256), and to nobody else.
     static Result<ChannelContext> joining(const Digest& authority_key);
 
@@ -73,8 +77,9 @@ public:
     /// cost    reads and writes each byte once, plus one copy into the message
     Status receive(ByteView sealed, Bytes& out, std::vector<Bytes>& messages);
 
-    /// Seals one message onto `out`. Only when open. errors: invalid `message_too_long`
-    Status send(ByteView message, Bytes& out);
+    /// Seals one message, in one part or two, onto `out`. Only when open. errors: invalid `message_too_long`
+    Status send(ByteView message, Bytes& out) { return send(message, {}, out); }
+    Status send(ByteView head, ByteView tail, Bytes& out);
 
     /// Seals the end of our side (close_notify).
     void finish(Bytes& out);

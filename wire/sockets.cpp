@@ -9,6 +9,13 @@
 namespace causeway {
 namespace {
 
+int descriptor_of(void* socket) {
+    int descriptor = -1;
+    std::size_t size = sizeof(descriptor);
+    ASSERT(zmq_getsockopt(socket, ZMQ_FD, &descriptor, &size) == 0);
+    return descriptor;
+}
+
 // Backstops behind the link's own limits: the core heartbeats, times out and counts by itself.
 constexpr int heartbeat_ms = 10'000;
 constexpr int heartbeat_timeout_ms = 60'000;
@@ -59,10 +66,15 @@ MonitoredSocket::MonitoredSocket(SocketContext& context, int type, int events)
     const int none = 0;
     zmq_setsockopt(monitor_, ZMQ_LINGER, &none, sizeof(none));
     ASSERT(zmq_connect(monitor_, name.c_str()) == 0);
+    descriptor_ = descriptor_of(socket_);
+    monitor_descriptor_ = descriptor_of(monitor_);
 }
 
 MonitoredSocket::MonitoredSocket(MonitoredSocket&& other) noexcept
-    : socket_(std::exchange(other.socket_, nullptr)), monitor_(std::exchange(other.monitor_, nullptr)) {}
+    : socket_(std::exchange(other.socket_, nullptr)),
+      monitor_(std::exchange(other.monitor_, nullptr)),
+      descriptor_(other.descriptor_),
+      monitor_descriptor_(other.monitor_descriptor_) {}
 
 MonitoredSocket::~MonitoredSocket() {
     if (socket_) {
@@ -80,6 +92,7 @@ std::optional<MonitoredSocket::Happening> MonitoredSocket::next_happening() {
     // Two frames: u16 event and i32 value, then the endpoint.
     std::array<std::byte, 6> head{};
     if (zmq_recv(monitor_, head.data(), head.size(), ZMQ_DONTWAIT) < 6) {
+        monitor_more_ = false;
         return std::nullopt;
     }
     std::array<char, 256> endpoint{};
@@ -89,6 +102,15 @@ std::optional<MonitoredSocket::Happening> MonitoredSocket::next_happening() {
     std::memcpy(&event, head.data(), sizeof(event));
     std::memcpy(&value, head.data() + sizeof(event), sizeof(value));
     return Happening{event, value};
+}
+
+bool MonitoredSocket::has_more() {
+    if (more_) {
+        int events = 0;
+        std::size_t size = sizeof(events);
+        more_ = zmq_getsockopt(socket_, ZMQ_EVENTS, &events, &size) != 0 || (events & ZMQ_POLLIN) != 0;
+    }
+    return more_ || monitor_more_;
 }
 
 LinkPort::Sent send_frame(void* socket, const std::string* routing, Bytes& frame) {

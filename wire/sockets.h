@@ -47,11 +47,26 @@ public:
     std::optional<Happening> next_happening();
     void set(int option, int value);
     [[nodiscard]] void* socket() const { return socket_; }
-    [[nodiscard]] void* monitor() const { return monitor_; }
+
+    // Waiting: both descriptors tell only of what comes after all was taken, and a send may swallow their signal. So
+    // who waits asks has_more() first, and who reads goes on until there is nothing or calls look_again().
+    [[nodiscard]] int descriptor() const { return descriptor_; }
+    [[nodiscard]] int monitor_descriptor() const { return monitor_descriptor_; }
+    /// cost: one system call after a send, else none
+    bool has_more();
+    void look_again() { more_ = true; }
+    void look_at_monitor() { monitor_more_ = more_ = true; }  // what came before an end is read before it
+    void all_taken() { more_ = false; }
+    [[nodiscard]] bool readable() const { return more_; }
+    [[nodiscard]] bool monitor_readable() const { return monitor_more_; }
 
 private:
     void* socket_ = nullptr;
     void* monitor_ = nullptr;
+    int descriptor_ = -1;
+    int monitor_descriptor_ = -1;
+    bool more_ = true;
+    bool monitor_more_ = true;
 };
 
 /// Hands a frame over without copying it. `routing` first, where the socket is a ROUTER.
@@ -64,7 +79,7 @@ public:
     explicit Listener(MonitoredSocket socket) : socket_(std::move(socket)) {}
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
-    [[nodiscard]] const MonitoredSocket& socket() const { return socket_; }
+    [[nodiscard]] MonitoredSocket& socket() { return socket_; }
 
     /// Takes in what has arrived, at most about 4 MB.
     ///
@@ -91,7 +106,8 @@ private:
     void disconnected(LinkCore& core, int descriptor);
     bool read_one(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::int64_t unix_s,
                   std::size_t& taken);
-    Stranger* whose(const std::string& routing, int descriptor);
+    Stranger* whose(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::string_view routing,
+                    int descriptor);
     void bury(const std::string& routing);
 
     MonitoredSocket socket_;
@@ -112,8 +128,8 @@ public:
     /// errors  io `cannot_connect`
     Status connect(const Address& to);
     void read(LinkCore& core, Instant now, std::int64_t unix_s);
-    LinkPort::Sent send(Bytes& frame) { return send_frame(socket_.socket(), nullptr, frame); }
-    [[nodiscard]] const MonitoredSocket& socket() const { return socket_; }
+    LinkPort::Sent send(Bytes& frame);
+    [[nodiscard]] MonitoredSocket& socket() { return socket_; }
 
 private:
     MonitoredSocket socket_;

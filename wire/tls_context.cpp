@@ -30,9 +30,10 @@ bool offers(const unsigned char* in, unsigned size, std::string_view wanted) {
 
 /// Chooses the protocol. Only an enrolment is served without a client certificate: it is asked for after this point.
 int select_protocol(SSL* ssl, const unsigned char** out, unsigned char* length, const unsigned char* in, unsigned size,
-                    void*) {
+                    void* argument) {
+    const auto& context = *static_cast<const ChannelContext::State*>(argument);
     const bool session = offers(in, size, session_alpn);
-    if (!session && !offers(in, size, join_alpn)) {
+    if (!session && !(context.enrols && offers(in, size, join_alpn))) {
         return SSL_TLSEXT_ERR_ALERT_FATAL;
     }
     const auto chosen = session ? session_alpn : join_alpn;
@@ -155,27 +156,57 @@ TlsSession& session_of(SSL* ssl) {
     return *static_cast<TlsSession*>(SSL_get_app_data(ssl));
 }
 
-Result<ChannelContext> ChannelContext::accepting(const Credentials& credentials, ChannelOptions options) {
+namespace {
+
+using State = std::shared_ptr<ChannelContext::State>;
+
+Result<State> make_accepting(const Credentials& credentials, ChannelOptions options, std::vector<Role> roles) {
     auto state = new_state(TLS_server_method(), credentials.authority_certificate);
     state->end = ChannelEnd::accepting;
-    state->roles = {Role::operator_, Role::client, Role::host, Role::aggregator};
+    state->roles = std::move(roles);
     state->federation = credentials.identity.federation;
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     SSL_CTX_set_client_hello_cb(state->ssl.get(), require_protocol, nullptr);
-    SSL_CTX_set_alpn_select_cb(state->ssl.get(), select_protocol, nullptr);
-    return ChannelContext(std::move(state));
+    SSL_CTX_set_alpn_select_cb(state->ssl.get(), select_protocol, state.get());
+    return state;
 }
 
-Result<ChannelContext> ChannelContext::connecting(const Credentials& credentials, ChannelOptions options) {
+Result<State> make_connecting(const Credentials& credentials, ChannelOptions options, std::vector<Role> roles) {
     auto state = new_state(TLS_client_method(), credentials.authority_certificate);
-    state->roles = {Role::coordinator};
+    state->roles = std::move(roles);
     state->federation = credentials.identity.federation;
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_alpn_protos(state->ssl.get(), raw(session_alpn), static_cast<unsigned>(session_alpn.size()));
+    return state;
+}
+
+const std::vector<Role> stream_roles = {Role::client, Role::host};
+
+}  // namespace
+
+Result<ChannelContext> ChannelContext::accepting(const Credentials& credentials, ChannelOptions options) {
+    TRY_ASSIGN(auto state,
+               make_accepting(credentials, options, {Role::operator_, Role::client, Role::host, Role::aggregator}));
+    state->enrols = true;
+    return ChannelContext(std::move(state));
+}
+
+Result<ChannelContext> ChannelContext::connecting(const Credentials& credentials, ChannelOptions options) {
+    TRY_ASSIGN(auto state, make_connecting(credentials, options, {Role::coordinator}));
+    return ChannelContext(std::move(state));
+}
+
+Result<ChannelContext> ChannelContext::accepting_nodes(const Credentials& credentials, ChannelOptions options) {
+    TRY_ASSIGN(auto state, make_accepting(credentials, options, stream_roles));
+    return ChannelContext(std::move(state));
+}
+
+Result<ChannelContext> ChannelContext::connecting_to_nodes(const Credentials& credentials, ChannelOptions options) {
+    TRY_ASSIGN(auto state, make_connecting(credentials, options, stream_roles));
     return ChannelContext(std::move(state));
 }
 

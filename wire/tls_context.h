@@ -20,6 +20,7 @@ struct ChannelContext::State {
     Trust trust;
     std::vector<Role> roles;
     std::string federation;  // empty: any (a joining node learns it)
+    bool enrols = false;     // serves causeway-join/1 too: a coordinator's accepting end
     ChannelOptions options;
 };
 

@@ -8,28 +8,31 @@ namespace {
 
 constexpr double rate_weight = 0.3;  // of the newest measurement
 constexpr std::uint32_t credit_pair = 2;
+constexpr std::uint64_t telling_bytes = 64 * 1024;  // less says more of the way's length than of its width
 
 }  // namespace
 
 // ---------------------------------------------------------------- sender
 
-TransferSender::TransferSender(const Pull& pull, std::uint64_t total, Instant now)
+TransferSender::TransferSender(const Pull& pull, std::uint64_t total, Instant now, ChunkPace pace)
     : transfer_(pull.transfer),
       total_(total),
       position_(pull.offset),
       credits_(pull.credits),
       window_(pull.credits),
+      pace_(pace),
+      measured_(pull.offset),
       progress_at_(now),
       rate_since_(now) {}
 
-Result<TransferSender> TransferSender::start(const Pull& pull, std::uint64_t total, Instant now) {
+Result<TransferSender> TransferSender::start(const Pull& pull, std::uint64_t total, Instant now, ChunkPace pace) {
     if (pull.offset > total) {
         return fail(ErrorKind::invalid, "bad_offset", "the pull starts beyond the blob's end");
     }
     if (pull.credits == 0 || pull.credits > max_transfer_credits) {
         return fail(ErrorKind::invalid, "bad_credits", "a pull grants 1 to 64 credits");
     }
-    return TransferSender(pull, total, now);
+    return TransferSender(pull, total, now, pace);
 }
 
 // A credit is used when the piece is handed out: what is read from disk is what will be sent.
@@ -38,7 +41,7 @@ std::optional<TransferSender::Piece> TransferSender::next() {
         return std::nullopt;
     }
     --credits_;
-    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(chunk_bytes_, total_ - position_));
+    const auto size = static_cast<std::size_t>(std::min<std::uint64_t>(chunk_bytes(), total_ - position_));
     const Piece piece{position_, size};
     position_ += size;
     return piece;
@@ -50,16 +53,25 @@ Status TransferSender::credit(const Credit& credit, Instant now) {
     }
     credits_ += credit.credits;
     progress_at_ = now;
-    measure(credit.credits, now);
+    const auto bytes = std::uint64_t{credit.credits} * chunk_bytes();
+    pace_.measure(bytes, now - rate_since_);
+    rate_since_ = now;
+    measured_ = std::min(position_, measured_ + bytes);
     return {};
 }
 
-/// The rate that comes back decides the chunk: at most 100 ms of it, so that a slow link stays responsive.
-void TransferSender::measure(std::uint32_t chunks, Instant now) {
-    const double elapsed = std::max(seconds(now - rate_since_), 1e-6);
-    const double rate = static_cast<double>(chunks) * static_cast<double>(chunk_bytes_) / elapsed;
+ChunkPace TransferSender::pace_at_end(Instant now) const {
+    auto learnt = pace_;
+    if (position_ - measured_ >= telling_bytes) {
+        learnt.measure(position_ - measured_, now - rate_since_);
+    }
+    return learnt;
+}
+
+// The rate that comes back decides the chunk: at most 100 ms of it, so that a slow link stays responsive.
+void ChunkPace::measure(std::uint64_t bytes, Duration elapsed) {
+    const double rate = static_cast<double>(bytes) / std::max(seconds(elapsed), 1e-6);
     rate_ = rate_ == 0 ? rate : (1 - rate_weight) * rate_ + rate_weight * rate;
-    rate_since_ = now;
     const double wanted = std::clamp(rate_ * seconds(chunk_time), static_cast<double>(min_chunk_bytes),
                                      static_cast<double>(max_chunk_bytes));
     chunk_bytes_ = static_cast<std::size_t>(wanted) / min_chunk_bytes * min_chunk_bytes;

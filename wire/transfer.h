@@ -24,6 +24,19 @@ constexpr std::size_t first_chunk_bytes = 128 * 1024;    // before a rate is kno
 constexpr Duration chunk_time = std::chrono::milliseconds(100);  // a chunk takes at most this at the measured rate
 constexpr Duration transfer_stall = std::chrono::seconds(30);    // without any progress: 16 KiB at 0.5 kB/s
 
+/// How large chunks are made for a connection: at most chunk_time of the rate at which they have come to its other end.
+/// A connection keeps what it has learnt, so that its second blob, where it is small, is a single chunk.
+class ChunkPace {
+public:
+    [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
+    /// So many bytes took so long, until the other side's answer was here.
+    void measure(std::uint64_t bytes, Duration elapsed);
+
+private:
+    std::size_t chunk_bytes_ = first_chunk_bytes;
+    double rate_ = 0;  // bytes per second, smoothed; 0 unknown
+};
+
 class TransferSender {
 public:
     struct Piece {
@@ -32,7 +45,7 @@ public:
     };
 
     /// errors  invalid `bad_offset`: beyond the blob; bad_credits
-    static Result<TransferSender> start(const Pull& pull, std::uint64_t total, Instant now);
+    static Result<TransferSender> start(const Pull& pull, std::uint64_t total, Instant now, ChunkPace pace = {});
 
     /// What to read and send next; nothing while no credit is left, or at the end.
     std::optional<Piece> next();
@@ -43,21 +56,22 @@ public:
     [[nodiscard]] bool stalled(Instant now) const { return now - progress_at_ > transfer_stall; }
     [[nodiscard]] std::uint64_t transfer() const { return transfer_; }
     [[nodiscard]] std::uint64_t total() const { return total_; }
-    [[nodiscard]] std::size_t chunk_bytes() const { return chunk_bytes_; }
+    [[nodiscard]] std::size_t chunk_bytes() const { return pace_.chunk_bytes(); }
+    /// What has been learnt, also from the end of the transfer: the other side has verified all of it.
+    [[nodiscard]] ChunkPace pace_at_end(Instant now) const;
 
 private:
-    TransferSender(const Pull& pull, std::uint64_t total, Instant now);
-    void measure(std::uint32_t chunks, Instant now);
+    TransferSender(const Pull& pull, std::uint64_t total, Instant now, ChunkPace pace);
 
     std::uint64_t transfer_;
     std::uint64_t total_;
     std::uint64_t position_;
     std::uint32_t credits_;
     std::uint32_t window_;  // credits granted at the start
-    std::size_t chunk_bytes_ = first_chunk_bytes;
+    ChunkPace pace_;
+    std::uint64_t measured_;  // up to here
     Instant progress_at_;
     Instant rate_since_;
-    double rate_ = 0;  // bytes per second, smoothed; 0 unknown
 };
 
 class TransferReceiver {

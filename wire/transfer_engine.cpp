@@ -31,11 +31,15 @@ struct FetchCommand {
     Fetch fetch;
     FetchDone done;
 };
+struct CancelCommand {
+    ConnectionId control = 0;
+    Digest digest;
+};
 /// Of the writer's thread, to the table.
 struct AnswerCommand {
     std::function<void(Instant)> answer;
 };
-using Command = std::variant<AttachCommand, WantCommand, DetachCommand, FetchCommand, AnswerCommand>;
+using Command = std::variant<AttachCommand, WantCommand, DetachCommand, FetchCommand, CancelCommand, AnswerCommand>;
 
 /// A bulk connection that we keep open for our session while it is of use.
 struct Attachment {
@@ -134,6 +138,8 @@ struct TransferEngine::State {
         } else if (auto* fetching = std::get_if<FetchCommand>(&command)) {
             want(fetching->control, now);
             fetches.add(fetching->control, std::move(fetching->fetch), std::move(fetching->done), now);
+        } else if (const auto* cancelling = std::get_if<CancelCommand>(&command)) {
+            fetches.cancel(cancelling->control, cancelling->digest, now);
         } else if (const auto* answering = std::get_if<AnswerCommand>(&command)) {
             answering->answer(now);
         }
@@ -152,7 +158,7 @@ struct TransferEngine::State {
             redial(closed->connection, now);
         } else if (auto* sent = std::get_if<PeerSent>(&event)) {
             note_use(sent->connection, now);
-            serving.sent(sent->connection, sent->messages);
+            serving.sent(sent->connection, sent->chunks);
         } else if (auto* message = std::get_if<PeerMessage>(&event)) {
             note_use(message->connection, now);
             handle_message(message->connection, std::move(message->message), now);
@@ -166,7 +172,7 @@ struct TransferEngine::State {
         } else if (const auto* pull = std::get_if<Pull>(&message)) {
             serving.pull(connection, *pull, now);
         } else if (const auto* end = std::get_if<TransferEnd>(&message)) {
-            end->by_receiver ? serving.end(connection, end->transfer) : fetches.end(connection, *end, now);
+            end->by_receiver ? serving.end(connection, *end, now) : fetches.end(connection, *end, now);
         }
     }
     void tick(Instant now) {
@@ -231,6 +237,9 @@ void TransferEngine::detach(ConnectionId control) {
 }
 void TransferEngine::fetch(ConnectionId control, Fetch fetch, FetchDone done) {
     state_->put(FetchCommand{control, std::move(fetch), std::move(done)});
+}
+void TransferEngine::cancel(ConnectionId control, const Digest& digest) {
+    state_->put(CancelCommand{control, digest});
 }
 
 }  // namespace causeway

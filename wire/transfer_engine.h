@@ -38,7 +38,7 @@ struct Fetch {
 /// A verified blob: its bytes, or else the file under its destination.
 struct FetchedBlob {
     std::filesystem::path file;
-    std::shared_ptr<const Bytes> bytes;
+    SharedBytes bytes;
 };
 /// The blob; or why not: not_found, refused, corrupt `digest_mismatch`, timed_out `stalled`, disconnected (the session
 /// ended), io, overloaded `too_large`. Called on the engine's thread.
@@ -72,6 +72,9 @@ public:
     void detach(ConnectionId control);
     /// Fetches from the peer of a session over its bulk connection, waiting for one where none is open yet.
     void fetch(ConnectionId control, Fetch fetch, FetchDone done);
+    /// Gives up the fetches of a digest from a session's peer, which is told; they end with `cancelled`, and their
+    /// parts go. One that is verified already ends as it would have.
+    void cancel(ConnectionId control, const Digest& digest);
 
     struct State;
 

@@ -6,7 +6,8 @@
 namespace causeway {
 namespace {
 
-constexpr std::uint32_t max_unasked = max_transfer_credits;  // in flight when a transfer was given up
+constexpr std::uint32_t max_unasked = max_transfer_credits;  // of a connection, ever
+constexpr std::size_t max_given_up = 64;                     // of a connection; the oldest are forgotten
 
 }  // namespace
 
@@ -124,6 +125,7 @@ void FetchTable::opened(ConnectionId connection, ConnectionId control, Instant n
 void FetchTable::closed(ConnectionId connection, Instant now) {
     control_of_.erase(connection);
     unasked_.erase(connection);
+    std::erase_if(given_up_, [&](const auto& entry) { return entry.first.first == connection; });
     for (auto& [transfer, active] : active_) {
         if (active.connection == connection) {
             active.connection = 0;  // goes on from what is written as soon as there is another
@@ -142,7 +144,7 @@ FetchTable::Active* FetchTable::find(ConnectionId connection, std::uint64_t tran
 void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
     auto* active = find(connection, chunk.transfer);
     if (!active) {
-        if (++unasked_[connection] > max_unasked) {
+        if (!was_given_up(connection, chunk.transfer) && ++unasked_[connection] > max_unasked) {
             sink_.close(connection,
                         {ErrorKind::invalid, "unasked_chunk", "chunks of a transfer that nobody asked for"});
         }
@@ -156,21 +158,23 @@ void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
         write(chunk.transfer, *active, std::move(chunk.payload));
     } else {
         ++active->unwritten;
-        auto& memory = active->memory;
-        if (memory.empty() && chunk.payload.size() == active->fetch.bytes) {
-            memory = std::move(chunk.payload);
-        } else {  // grows as bytes come: what is declared alone takes no memory
+        if (chunk.payload.size() == active->fetch.bytes) {
+            active->whole = std::move(chunk.payload);
+        } else {  // grows as bytes come: what is declared alone takes no memory, an eighth that has come does
+            auto& memory = active->memory;
+            if (memory.capacity() < active->fetch.bytes && memory.size() >= active->fetch.bytes / 8) {
+                memory.reserve(active->fetch.bytes);
+            }
             memory.insert(memory.end(), chunk.payload.begin(), chunk.payload.end());
         }
         written(chunk.transfer, {}, now);
     }
 }
 
-void FetchTable::write(std::uint64_t transfer, Active& active, Bytes payload) {
+void FetchTable::write(std::uint64_t transfer, Active& active, SharedBytes payload) {
     ++active.unwritten;
-    const auto bytes = std::make_shared<const Bytes>(std::move(payload));
-    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, bytes]() mutable {
-        auto status = part->append(*bytes);
+    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, payload]() mutable {
+        auto status = part->append(payload);
         part.reset();
         answer([this, transfer, status = std::move(status)](Instant now) { written(transfer, status, now); });
     });
@@ -182,9 +186,7 @@ void FetchTable::written(std::uint64_t transfer, const Status& status, Instant n
         auto& active = found->second;
         --active.unwritten;
         if (!status) {
-            if (active.connection != 0) {
-                sink_.send(active.connection, TransferEnd{transfer, "cancelled", "the receiver cannot write", true});
-            }
+            tell_given_up(transfer, active, "the receiver cannot write");
             finish(transfer, fail(status.error()));
         } else if (const auto credit = active.receiver->written(); credit && active.connection != 0) {
             sink_.send(active.connection, *credit);
@@ -205,7 +207,7 @@ void FetchTable::finish_file(std::uint64_t transfer, Active& active) {
         answer([this, transfer, status = std::move(status)](Instant now) {
             if (const auto found = active_.find(transfer); found != active_.end()) {
                 auto file = found->second.fetch.destination;
-                finish(transfer, status ? Result<FetchedBlob>(FetchedBlob{std::move(file), nullptr})
+                finish(transfer, status ? Result<FetchedBlob>(FetchedBlob{std::move(file), {}})
                                         : fail(status.error()));
             }
             begin_waiting(now);
@@ -224,10 +226,14 @@ void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
         return;
     }
     if (verdict) {
-        auto bytes = std::make_shared<const Bytes>(std::move(active.memory));
-        const auto* raw = bytes.get();
-        const auto release = [bytes = std::move(bytes), claim = std::move(active.claim)](const Bytes*) {};
-        finish(transfer, FetchedBlob{{}, {raw, release}});
+        struct Held {
+            SharedBytes bytes;
+            std::shared_ptr<void> claim;
+        };
+        auto& whole = active.whole;
+        const auto held = std::make_shared<const Held>(
+            Held{whole ? std::move(whole) : SharedBytes(std::move(active.memory)), std::move(active.claim)});
+        finish(transfer, FetchedBlob{{}, {held, held->bytes.view()}});
         return;
     }
     if (active.part) {
@@ -256,6 +262,66 @@ void FetchTable::end(ConnectionId connection, const TransferEnd& end, Instant no
         finish(end.transfer, fail(transfer_error(end)));
         begin_waiting(now);
     }
+}
+
+/// The sender stops; as many chunks as it had credits may be under way, and are nobody's fault.
+void FetchTable::tell_given_up(std::uint64_t transfer, const Active& active, std::string why) {
+    if (active.connection == 0) {
+        return;
+    }
+    sink_.send(active.connection, TransferEnd{transfer, "cancelled", std::move(why), true});
+    given_up_[{active.connection, transfer}] = transfer_credits;
+    const auto first = given_up_.lower_bound({active.connection, 0});
+    if (std::distance(first, given_up_.upper_bound({active.connection, transfer})) >
+        static_cast<std::ptrdiff_t>(max_given_up)) {
+        given_up_.erase(first);
+    }
+}
+
+bool FetchTable::was_given_up(ConnectionId connection, std::uint64_t transfer) {
+    const auto known = given_up_.find({connection, transfer});
+    if (known == given_up_.end()) {
+        return false;
+    }
+    if (--known->second == 0) {
+        given_up_.erase(known);
+    }
+    return true;
+}
+
+/// What has come of it is of no use to anybody: its part goes, behind what the writer has of it.
+void FetchTable::cancel(ConnectionId control, const Digest& digest, Instant now) {
+    const Error why{ErrorKind::refused, "cancelled", "the transfer was given up"};
+    std::vector<FetchDone> never_begun;
+    for (auto at = waiting_.begin(); at != waiting_.end();) {
+        const bool meant = at->control == control && at->fetch.digest == digest;
+        if (meant) {
+            never_begun.push_back(std::move(at->done));
+        }
+        at = meant ? waiting_.erase(at) : std::next(at);
+    }
+    std::vector<std::uint64_t> gone;
+    for (const auto& [transfer, active] : active_) {
+        if (active.control == control && active.fetch.digest == digest && !active.finishing) {
+            gone.push_back(transfer);
+        }
+    }
+    for (const auto transfer : gone) {
+        auto& active = active_.at(transfer);
+        tell_given_up(transfer, active, why.message);
+        if (active.part) {
+            writer_.thread.post([this, answer = writer_.answer, part = std::move(active.part)]() mutable {
+                part->discard();
+                part.reset();
+                answer([this](Instant later) { begin_waiting(later); });
+            });
+        }
+        finish(transfer, fail(why));
+    }
+    for (const auto& done : never_begun) {
+        done(fail(why));
+    }
+    begin_waiting(now);
 }
 
 void FetchTable::detach(ConnectionId control, Instant now) {
@@ -317,9 +383,7 @@ void FetchTable::tick(Instant now) {
     }
     for (const auto transfer : stalled) {
         const auto& active = active_.at(transfer);
-        if (active.connection != 0) {
-            sink_.send(active.connection, TransferEnd{transfer, "cancelled", "no progress for 30 s", true});
-        }
+        tell_given_up(transfer, active, "no progress for 30 s");
         keep_part(active);
         finish(transfer, fail(ErrorKind::timed_out, "stalled",
                               "the transfer made no progress for 30 s: it goes on from there at the next attempt"));

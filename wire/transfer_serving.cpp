@@ -4,7 +4,7 @@
 namespace causeway {
 namespace {
 
-// In the link's outbox, unsealed. Two keep the socket busy; the third covers the link's own Attach.
+// In the link's outbox, unsealed. Two keep the socket busy; the third covers the one that may be sent and not told of.
 constexpr std::uint32_t max_unsent = 3;
 
 }  // namespace
@@ -47,7 +47,7 @@ Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const 
     if (pull.offset >= total) {
         return fail(ErrorKind::io, "io", "the blob has only " + std::to_string(total) + " bytes");
     }
-    TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now));
+    TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now, reader.pace));
     return Serving{std::move(sender), std::move(file), std::move(bytes)};
 }
 
@@ -82,18 +82,25 @@ void ServingTable::credit(ConnectionId connection, const Credit& credit, Instant
     pump(connection, reader->second);
 }
 
-void ServingTable::end(ConnectionId connection, std::uint64_t transfer) {
-    if (const auto reader = readers_.find(connection); reader != readers_.end()) {
-        reader->second.servings.erase(transfer);
+void ServingTable::end(ConnectionId connection, const TransferEnd& end, Instant now) {
+    const auto found = readers_.find(connection);
+    if (found == readers_.end()) {
+        return;
     }
+    auto& reader = found->second;
+    if (end.code.empty() && reader.last && reader.last->transfer() == end.transfer) {
+        reader.pace = reader.last->pace_at_end(now);
+        reader.last.reset();
+    }
+    reader.servings.erase(end.transfer);
 }
 
-void ServingTable::sent(ConnectionId connection, std::uint32_t messages) {
+void ServingTable::sent(ConnectionId connection, std::uint32_t chunks) {
     const auto reader = readers_.find(connection);
     if (reader == readers_.end()) {
         return;
     }
-    reader->second.unsent -= std::min(reader->second.unsent, messages);
+    reader->second.unsent -= std::min(reader->second.unsent, chunks);
     pump(connection, reader->second);
 }
 
@@ -105,7 +112,7 @@ bool ServingTable::send_piece(ConnectionId connection, Reader& reader, Serving& 
     }
     Chunk chunk{serving.sender.transfer(), piece->offset, serving.sender.total(), {}};
     if (serving.bytes) {
-        chunk.payload = to_bytes(ByteView(*serving.bytes).subspan(piece->offset, piece->size));
+        chunk.payload = {serving.bytes, ByteView(*serving.bytes).subspan(piece->offset, piece->size)};
     } else if (auto read = serving.file.read(piece->offset, piece->size)) {
         chunk.payload = std::move(*read);
     } else {
@@ -127,6 +134,9 @@ void ServingTable::pump(ConnectionId connection, Reader& reader) {
             const auto before = reader.unsent;
             const bool goes_on = send_piece(connection, reader, at->second);
             moved = moved || reader.unsent != before;
+            if (!goes_on && at->second.sender.all_sent()) {
+                reader.last = at->second.sender;
+            }
             at = goes_on ? std::next(at) : reader.servings.erase(at);
         }
     }

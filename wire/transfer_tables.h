@@ -30,9 +30,9 @@ public:
     void closed(ConnectionId connection) { readers_.erase(connection); }
     void pull(ConnectionId connection, const Pull& pull, Instant now);
     void credit(ConnectionId connection, const Credit& credit, Instant now);
-    void end(ConnectionId connection, std::uint64_t transfer);
-    /// Messages of ours that have left for the socket: room for more.
-    void sent(ConnectionId connection, std::uint32_t messages);
+    void end(ConnectionId connection, const TransferEnd& end, Instant now);
+    /// Chunks of ours that have left for the socket: room for more.
+    void sent(ConnectionId connection, std::uint32_t chunks);
     void tick(Instant now);
 
 private:
@@ -44,7 +44,9 @@ private:
     struct Reader {
         PeerIdentity peer;
         std::uint32_t unsent = 0;
+        ChunkPace pace;  // of the last transfer, for the next
         std::map<std::uint64_t, Serving> servings;
+        std::optional<TransferSender> last;  // all sent, its end not heard of: the newest of these
     };
     Result<Serving> prepare(const Reader& reader, const Pull& pull, Instant now) const;
     void pump(ConnectionId connection, Reader& reader);
@@ -78,6 +80,7 @@ public:
     void closed(ConnectionId connection, Instant now);
     void chunk(ConnectionId connection, Chunk&& chunk, Instant now);
     void end(ConnectionId connection, const TransferEnd& end, Instant now);
+    void cancel(ConnectionId control, const Digest& digest, Instant now);
     /// The session is over.
     void detach(ConnectionId control, Instant now);
     void tick(Instant now);
@@ -91,6 +94,7 @@ private:
         FetchDone done;
         std::shared_ptr<PartFile> part;  // none: in memory. The writer's while it has chunks
         Bytes memory;
+        SharedBytes whole;            // in its place, where one chunk brought all
         std::shared_ptr<void> claim;  // on the limit of what is in memory
         std::uint32_t unwritten = 0;  // chunks that the writer has
         std::optional<TransferReceiver> receiver;
@@ -107,9 +111,11 @@ private:
     Status begin(std::uint64_t transfer, Active& active, Instant now);
     Status open_part(std::uint64_t transfer, Active& active, Instant now);
     void request(Active& active);
-    void write(std::uint64_t transfer, Active& active, Bytes payload);
+    void write(std::uint64_t transfer, Active& active, SharedBytes payload);
     void written(std::uint64_t transfer, const Status& status, Instant now);
     void complete(std::uint64_t transfer, Active& active, Instant now);
+    void tell_given_up(std::uint64_t transfer, const Active& active, std::string why);
+    bool was_given_up(ConnectionId connection, std::uint64_t transfer);
     void finish_file(std::uint64_t transfer, Active& active);
     void keep_part(const Active& active);
     [[nodiscard]] std::shared_ptr<void> claim_memory(const Fetch& fetch) const;
@@ -125,7 +131,9 @@ private:
     std::map<std::uint64_t, Active> active_;
     std::deque<Waiting> waiting_;
     std::map<ConnectionId, ConnectionId> control_of_;           // of open bulk connections
-    std::map<ConnectionId, std::uint32_t> unasked_;             // chunks of transfers that are not ours (any more)
+    std::map<ConnectionId, std::uint32_t> unasked_;             // chunks of transfers that are not ours
+    using OnConnection = std::pair<ConnectionId, std::uint64_t>;
+    std::map<OnConnection, std::uint32_t> given_up_;            // chunks that may still be on their way
     std::uint64_t next_transfer_ = 1;
 };
 

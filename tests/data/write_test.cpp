@@ -32,7 +32,7 @@ Dataset read_back(const Dataset& raw, const DataOptions& options) {
 }
 
 // Splits a source file and checks that parts and holdout are the source's examples under the same options.
-void check_split(const std::filesystem::path& source, const DataOptions& options, const SplitPlan& plan) {
+void check_split(const std::filesystem::path& source, const DataOptions& options, const DividePlan& plan) {
     const TempFolder folder;
     const auto raw = read_raw_dataset(source, options);
     REQUIRE(raw);
@@ -68,7 +68,7 @@ std::string table_text(bool header) {
     return text;
 }
 
-const SplitPlan plan{3, 0.2, {"dirichlet", {{"alpha", 0.5}}}, 7};
+const DividePlan plan{3, 0.2, {"dirichlet", {{"alpha", 0.5}}}, 7};
 
 }  // namespace
 

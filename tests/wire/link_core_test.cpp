@@ -1,55 +1,14 @@
 // The link's rules on a clock of our own: two cores, frames passed by hand, no sockets.
 #include <catch2/catch.hpp>
 
+#include "tests/wire/core_fixtures.h"
 #include "tests/wire/link_fixtures.h"
-#include "wire/link_core.h"
 
 namespace causeway {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-/// Carries frames between a server core and client cores; a connection can be held up, or be full.
-struct Network final : LinkPort {
-    std::map<ConnectionId, std::deque<Bytes>> sent;
-    std::set<ConnectionId> full;
-    std::set<ConnectionId> expelled;
-
-    Sent send(ConnectionId connection, Bytes& frame) override {
-        if (full.contains(connection)) {
-            return Sent::full;
-        }
-        sent[connection].push_back(std::move(frame));
-        return Sent::yes;
-    }
-    void expel(ConnectionId connection) override { expelled.insert(connection); }
-};
-
-struct Node {
-    Network network;
-    LinkCore core;
-    std::vector<LinkEvent> events;
-
-    Node(std::optional<ChannelContext> accepting, std::optional<ChannelContext> connecting, LinkLimits limits = {},
-         AdmitPeer admit = {})
-        : core(limits, {std::move(accepting), std::move(connecting)}, network, std::move(admit)) {}
-    template <class T>
-    std::vector<T> take() {
-        for (auto& event : core.take_events()) {
-            events.push_back(std::move(event));
-        }
-        std::vector<T> found;
-        std::erase_if(events, [&](auto& event) {
-            const bool match = std::holds_alternative<T>(event);
-            if (match) {
-                found.push_back(std::get<T>(event));
-            }
-            return match;
-        });
-        return found;
-    }
-};
 
 struct Stage {
     Federation federation;
@@ -332,7 +291,6 @@ TEST_CASE("a peer that does not read is dropped when its queue is full, and hold
         stage.server.core.send(1, Welcome{.session = 1});
     }
     stage.run(milliseconds(50));
-    CHECK(stage.server.core.blocked());
     CHECK(stage.server.take<PeerClosed>().empty());
     for (int i = 0; i < 5000; ++i) {
         stage.server.core.send(1, Welcome{.session = 1});
@@ -341,6 +299,48 @@ TEST_CASE("a peer that does not read is dropped when its queue is full, and hold
     const auto closed = stage.server.take<PeerClosed>();
     REQUIRE(closed.size() == 1);
     CHECK(closed[0].why.code == "slow_peer");
+}
+
+TEST_CASE("chunks that went are told in pairs, and no other messages are", "[wire][limits]") {
+    Stage stage;
+    stage.join(1, "site-a");
+    stage.dial(2, "site-a", ConnectionKind::bulk, 1);
+    stage.run(milliseconds(10));
+    auto told = [&] {
+        stage.run(milliseconds(10));
+        std::uint32_t chunks = 0;
+        for (const auto& sent : stage.server.take<PeerSent>()) {
+            CHECK(sent.connection == 2);
+            chunks += sent.chunks;
+        }
+        return chunks;
+    };
+    stage.server.core.send(2, Pull{.transfer = 1, .credits = 8});
+    stage.server.core.send(2, TransferEnd{.transfer = 1});
+    CHECK(told() == 0);
+    const Chunk chunk{1, 0, 100, Bytes(100)};
+    stage.server.core.send(2, chunk);
+    CHECK(told() == 0);
+    stage.server.core.send(2, chunk);
+    CHECK(told() == 2);
+    for (int i = 0; i < 5; ++i) {
+        stage.server.core.send(2, chunk);
+    }
+    CHECK(told() >= 4);
+}
+
+TEST_CASE("the link says when it has to be looked at next", "[wire][limits]") {
+    Stage stage;
+    CHECK(stage.server.core.due() <= stage.now);  // its first look
+    stage.server.core.tick(stage.now);
+    CHECK(stage.server.core.due() == never);
+    stage.join(1, "site-a");
+    CHECK(stage.server.core.due() <= stage.now + seconds(2));  // a heartbeat
+    stage.server.core.tick(stage.now += seconds(2));
+    CHECK(stage.server.core.due() <= stage.now + milliseconds(50));  // it may fall silent
+    CHECK(stage.server.core.due() >= stage.now + milliseconds(10));
+    stage.server.core.close(1, {ErrorKind::io, "closed", "nothing to say"});
+    CHECK(stage.server.core.due() <= stage.now + milliseconds(100));
 }
 
 TEST_CASE("heartbeats go before what waits", "[wire][limits]") {

@@ -60,6 +60,29 @@ TEST_CASE("a node says hello and messages of all sizes travel both ways in order
     CHECK(client->link->traffic().sent > 110'000);
 }
 
+TEST_CASE("an owner may take events into a queue of its own, and one that is full is asked again", "[wire][link]") {
+    using Mixed = std::variant<int, LinkEvent>;
+    const auto mixed = std::make_shared<BoundedQueue<Mixed>>(1);
+    const auto take = [mixed](LinkEvent& event) { return offer<BoundedQueue<Mixed>, Mixed>(*mixed, event); };
+    LinkEvent event = PeerClosed{.connection = 3, .why = {ErrorKind::io, "code", "words"}};
+    mixed->push(1);
+    CHECK_FALSE(take(event));
+    CHECK(std::get<PeerClosed>(event).why.code == "code");  // untouched
+
+    World world;
+    const auto link = *Link::start({.credentials = world.federation.node(Role::client, "site-a"),
+                                    .unix_now = [] { return test_now_s; }},
+                                   {.bulk = std::make_shared<LinkEvents>(8), .take_control = take});
+    const auto id = link->connect({.to = world.server.address()});
+    CHECK(std::get<int>(*mixed->pop()) == 1);  // now there is room
+    const auto opened = mixed->pop_for(test_deadline);
+    REQUIRE(opened.has_value());
+    CHECK(std::get<PeerOpened>(std::get<LinkEvent>(*opened)).connection == id);
+    link->send({{id, Hello{.software = "first"}}, {id, Request{1, "second", "{}"}}});
+    CHECK(world.server.wait_message<Hello>()->software == "first");
+    CHECK(world.server.wait_message<Request>()->verb == "second");
+}
+
 TEST_CASE("a node that stops, or is torn off, is gone at once with a reason", "[wire][link]") {
     World world;
     auto client = world.client("site-a");

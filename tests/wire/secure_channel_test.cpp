@@ -89,6 +89,26 @@ TEST_CASE("messages of all sizes arrive whole in both directions, whatever the c
     CHECK(code_of(pair.client.send(Bytes(max_message_bytes + 1), pair.to_server)) == "message_too_long");
 }
 
+TEST_CASE("a message that is sealed in two parts arrives as one", "[wire][tls]") {
+    const Ends ends;
+    Pair pair(ends.connecting, ends.accepting);
+    pair.run();
+    for (const std::size_t head : {1, 100, 16'379, 16'380, 16'381, 40'000}) {
+        for (const std::size_t tail : {0, 1, 16'000, 16'384, 500'000}) {
+            CAPTURE(head, tail);
+            Bytes whole(head + tail, std::byte{7});
+            whole[head - 1] = std::byte{8};
+            whole.back() = std::byte{9};
+            const auto view = ByteView(whole);
+            REQUIRE(pair.client.send(view.first(head), view.subspan(head), pair.to_server).has_value());
+            pair.run();
+            REQUIRE(pair.at_server.size() == 1);
+            CHECK(pair.at_server[0] == whole);
+            pair.at_server.clear();
+        }
+    }
+}
+
 TEST_CASE("a message's length inside the stream is judged before anything is kept", "[wire][tls]") {
     const Ends ends;
     Pair pair(ends.connecting, ends.accepting);

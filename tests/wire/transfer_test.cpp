@@ -149,6 +149,31 @@ TEST_CASE("a chunk takes at most 100 ms of the measured rate, 16 KiB to 1 MiB", 
     CHECK(settled(4e6) <= 400'000);
 }
 
+TEST_CASE("a connection's second small blob is one chunk where the first came fast, and small ones where it did not",
+          "[wire][transfer]") {
+    for (const bool fast : {true, false}) {
+        std::vector<Chunk> chunks;
+        const TransferSink sink{[&](ConnectionId, Message message) { chunks.push_back(std::get<Chunk>(message)); },
+                                [](ConnectionId, const Error&) {}};
+        const auto blob = std::make_shared<const Bytes>(random_bytes(400'000, 1));
+        ServingTable table(sink, [&](const Digest&, const PeerIdentity&) { return Result<Blob>(blob); }, {});
+        table.opened(1, {});
+        Instant now{};
+        table.pull(1, {1, {}, 0, 8}, now);
+        for (int i = 0; i < 3; ++i) {
+            table.sent(1, 1);
+        }
+        REQUIRE(chunks.size() == 4);
+        CHECK(chunks[0].payload.size() == first_chunk_bytes);
+        CHECK(chunks[0].payload.view().data() == blob->data());  // not a copy
+        now += fast ? std::chrono::milliseconds(4) : std::chrono::milliseconds(4000);
+        table.end(1, {.transfer = 1, .by_receiver = true}, now);
+        chunks.clear();
+        table.pull(1, {2, {}, 0, 8}, now);
+        CHECK(chunks[0].payload.size() == (fast ? blob->size() : min_chunk_bytes));
+    }
+}
+
 TEST_CASE("a transfer that moves, however slowly, is not stalled; one that stands still is", "[wire][transfer]") {
     auto sender = *TransferSender::start({1, {}, 0, 8}, 10'000'000, Instant{});
     Instant now{};
@@ -234,13 +259,13 @@ TEST_CASE("a small blob stays in memory where its owner asks for that, a larger 
     wanted.in_memory_up_to = blob->size();
     const auto small = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
     REQUIRE(small.has_value());
-    REQUIRE(small->bytes != nullptr);
-    CHECK(*small->bytes == *blob);
+    REQUIRE(small->bytes);
+    CHECK(small->bytes == SharedBytes(blob));
     CHECK(std::filesystem::is_empty(pair.folder.path));
     wanted.in_memory_up_to = blob->size() - 1;
     const auto large = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
     REQUIRE(large.has_value());
-    CHECK(large->bytes == nullptr);
+    CHECK_FALSE(large->bytes);
     CHECK(*read_file(large->file, 1 << 20) == *blob);
 }
 
@@ -276,6 +301,47 @@ TEST_CASE("what has come into memory when its session ends is where the next ses
     }
     CHECK(ends == std::vector<std::string>{"session_ended", "file"});
     CHECK(*read_file(folder.path / "x", 1 << 20) == blob);
+}
+
+TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves nothing behind", "[wire][transfer]") {
+    const TemporaryFolder folder;
+    const auto blob = random_bytes(100'000, 4);
+    std::vector<Message> sent;
+    std::vector<std::string> ends;
+    bool closed = false;
+    const TransferSink sink{[&](ConnectionId, Message message) { sent.push_back(std::move(message)); },
+                            [&](ConnectionId, const Error&) { closed = true; }};
+    const auto done = [&](const Result<FetchedBlob>& result) { ends.push_back(result ? "" : result.error().code); };
+    BoundedQueue<std::function<void(Instant)>> answers(64);
+    auto writer = std::make_unique<WorkThread>();
+    FetchTable table(sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
+                     {.fetches = 1});
+    table.opened(7, 1, Instant{});
+    const Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
+    Fetch other = wanted;
+    other.digest = sha256("other");
+    for (std::uint64_t transfer = 1; transfer <= 20; ++transfer) {
+        table.add(1, wanted, done, Instant{});
+        table.add(1, other, done, Instant{});  // waits behind it
+        table.chunk(7, {transfer, 0, blob.size(), to_bytes(ByteView(blob).first(1000))}, Instant{});
+        table.cancel(1, other.digest, Instant{});
+        table.cancel(1, wanted.digest, Instant{});
+        CHECK(ends == std::vector<std::string>{"cancelled", "cancelled"});
+        CHECK(std::get<TransferEnd>(sent.back()).code == "cancelled");
+        for (std::uint32_t late = 1; late < transfer_credits; ++late) {  // what was on its way does no harm
+            table.chunk(7, {transfer, 1000, blob.size(), Bytes(1)}, Instant{});
+        }
+        ends.clear();
+        (*answers.pop())(Instant{});  // written
+        (*answers.pop())(Instant{});  // and gone
+        CHECK(std::filesystem::is_empty(folder.path));
+    }
+    CHECK_FALSE(closed);
+    for (std::uint32_t i = 0; i <= max_transfer_credits; ++i) {
+        table.chunk(7, {77, 0, 5, Bytes(1)}, Instant{});  // never asked for
+    }
+    CHECK(closed);
+    writer.reset();
 }
 
 TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link]") {

@@ -1,0 +1,414 @@
+// Routes and messages of streams without a link: what is dialled, what is delivered, what counts as lost.
+#include <catch2/catch.hpp>
+
+#include "wire/stream_table.h"
+
+namespace causeway {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+constexpr std::uint64_t experiment = 7;
+
+StreamData message(std::size_t size, std::uint32_t batch = 0) {
+    Bytes payload(size);
+    for (std::size_t i = 0; i < size; i += 97) {
+        payload[i] = static_cast<std::byte>(i + batch);
+    }
+    return {{1, experiment, 2, 1}, 1, 0, 0, batch, 0, 8, 0, size, std::move(payload)};
+}
+
+// ---------------------------------------------------------------- pieces
+
+TEST_CASE("a message is cut into pieces of at most 1 MiB and put together again, bit for bit", "[wire][streams]") {
+    for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, max_chunk_bytes, max_chunk_bytes + 1,
+                                   3 * max_chunk_bytes, 5 * max_chunk_bytes - 7}) {
+        auto whole = message(size);
+        StreamAssembly assembly(std::uint64_t{8} << 20);
+        std::size_t pieces = 0;
+        for (bool done = false; !done;) {
+            REQUIRE_FALSE(whole.payload.empty());
+            auto piece = cut_piece(whole);
+            ++pieces;
+            CHECK(piece.payload.size() <= max_chunk_bytes);
+            const auto sent = decode(encode(piece));
+            REQUIRE(sent.has_value());
+            auto joined = assembly.add(std::get<StreamData>(*sent));
+            REQUIRE(joined.has_value());
+            done = joined->has_value();
+            if (done) {
+                CHECK(**joined == message(size));
+            }
+            CHECK(assembly.unfinished() == !done);
+        }
+        CHECK(whole.payload.empty());
+        CHECK(pieces == (size + max_chunk_bytes - 1) / max_chunk_bytes);
+    }
+}
+
+TEST_CASE("pieces that leave a gap, come twice, belong to another message or lie about it are refused by name",
+          "[wire][streams]") {
+    StreamAssembly assembly(std::uint64_t{4} << 20);
+    auto whole = message(3 * max_chunk_bytes);
+    const auto first = cut_piece(whole);
+    auto second = cut_piece(whole);
+    const auto third = cut_piece(whole);
+    const auto code = [&](const StreamData& piece) {
+        const auto joined = assembly.add(piece);
+        return joined ? std::string() : joined.error().code;
+    };
+    SECTION("the first is missing") {
+        CHECK(code(second) == "out_of_order");
+    }
+    SECTION("a gap") {
+        REQUIRE(code(first).empty());
+        CHECK(code(third) == "out_of_order");
+    }
+    SECTION("a repetition") {
+        REQUIRE(code(first).empty());
+        CHECK(code(first) == "out_of_order");
+    }
+    SECTION("another message's piece") {
+        REQUIRE(code(first).empty());
+        second.batch = 9;
+        CHECK(code(second) == "out_of_order");
+    }
+    SECTION("another total") {
+        REQUIRE(code(first).empty());
+        second.total += 1;
+        CHECK(code(second) == "out_of_order");
+    }
+    SECTION("a message longer than is taken; nothing is reserved for it") {
+        second = first;
+        second.total = (std::uint64_t{4} << 20) + 1;
+        CHECK(code(second) == "stream_too_long");
+        CHECK(assembly.held() == 0);
+    }
+}
+
+// ---------------------------------------------------------------- routes
+
+/// A table with a link that only writes down what is asked of it.
+struct Desk {
+    struct Dialled {
+        ConnectionId id = 0;
+        ConnectOptions options;
+    };
+    std::vector<Dialled> dialled;
+    std::vector<std::pair<ConnectionId, StreamData>> sent;
+    std::vector<std::pair<ConnectionId, Error>> closed;
+    std::vector<StreamPeer> allowed;
+    std::vector<std::pair<std::string, StreamData>> delivered;
+    std::vector<std::pair<std::string, Error>> lost;
+    ConnectionId next = 100;
+    Instant now = seconds(5);
+    StreamTable table;
+
+    explicit Desk(StreamLimits limits = {})
+        : table({[this](ConnectOptions options) {
+                     dialled.push_back({++next, std::move(options)});
+                     return next;
+                 },
+                 [this](ConnectionId to, Message m) { sent.emplace_back(to, std::get<StreamData>(std::move(m))); },
+                 [this](ConnectionId which, Error why) { closed.emplace_back(which, std::move(why)); },
+                 [this](std::vector<StreamPeer> peers) { allowed = std::move(peers); },
+                 {[this](const std::string& node, StreamData m) { delivered.emplace_back(node, std::move(m)); },
+                  [this](const std::string& node, const Error& why) { lost.emplace_back(node, why); }}},
+                limits) {}
+
+    void roster(std::vector<std::string> addresses, std::uint32_t expires_ms = 60'000) {
+        table.roster({{{"host-1", "host", {}, experiment, std::move(addresses), expires_ms}}}, now);
+    }
+    void open(ConnectionId id, const std::string& node = "host-1") {
+        table.handle(PeerOpened{id, ConnectionKind::stream, PeerIdentity{{"clinic", Role::host, node}, {}},
+                                "10.0.0.3:7401", 0, experiment},
+                     now);
+    }
+    void lose(ConnectionId id, Error why) {
+        table.handle(PeerClosed{id, ConnectionKind::stream, std::move(why), {}}, now);
+    }
+    void pass(Duration length) {
+        const auto end = now + length;
+        for (; now < end; now += milliseconds(50)) {
+            table.tick(now);
+        }
+    }
+    void arrive(ConnectionId id, StreamData piece) { table.handle(PeerMessage{id, std::move(piece)}, now); }
+};
+
+const Error gone{ErrorKind::disconnected, "connection_lost", "gone"};
+const Error nothing_there{ErrorKind::disconnected, "unreachable", "nothing answers there"};
+
+TEST_CASE("the first message opens a connection to exactly the rostered peer, and waits for it", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    REQUIRE(desk.allowed.size() == 1);
+    CHECK(desk.allowed.front().expires == desk.now + seconds(60));
+    CHECK(desk.dialled.empty());
+    desk.table.send("host-1", message(10, 1), desk.now);
+    desk.table.send("host-1", message(20, 2), desk.now);
+    REQUIRE(desk.dialled.size() == 1);
+    CHECK(desk.dialled.front().options.to == Address{"10.0.0.3", 7401});
+    CHECK(desk.dialled.front().options.kind == ConnectionKind::stream);
+    CHECK(desk.dialled.front().options.peer->node == "host-1");
+    CHECK(desk.sent.empty());
+    desk.open(desk.dialled.front().id);
+    REQUIRE(desk.sent.size() == 2);
+    CHECK(desk.sent[0].second.batch == 1);
+    CHECK(desk.sent[1].second.batch == 2);
+    CHECK(desk.table.routes() == std::vector<std::string>{"host-1 direct 10.0.0.3:7401"});
+}
+
+TEST_CASE("each address is tried, and when none answers the owner hears once what each said", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401", "[fd00::3]:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    desk.lose(desk.dialled.at(0).id, nothing_there);
+    REQUIRE(desk.dialled.size() == 2);
+    CHECK(desk.dialled.at(1).options.to == Address{"fd00::3", 7401});
+    desk.lose(desk.dialled.at(1).id, {ErrorKind::refused, "wrong_peer", "another one"});
+    REQUIRE(desk.lost.size() == 1);
+    CHECK(desk.lost.front().second.code == "no_route");
+    CHECK(desk.lost.front().second.message.find("10.0.0.3:7401: unreachable") != std::string::npos);
+    CHECK(desk.lost.front().second.message.find("[fd00::3]:7401: wrong_peer") != std::string::npos);
+    desk.table.send("host-1", message(10), desk.now);  // the next message tries anew
+    CHECK(desk.dialled.size() == 3);
+}
+
+TEST_CASE("a peer whose roster is still on its way is asked again for a while", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    const Error early{ErrorKind::refused, "not_on_roster", "not yet"};
+    SECTION("until it is there") {
+        desk.lose(desk.dialled.back().id, early);
+        desk.pass(milliseconds(200));
+        REQUIRE(desk.dialled.size() == 2);
+        desk.open(desk.dialled.back().id);
+        CHECK(desk.sent.size() == 1);
+        CHECK(desk.lost.empty());
+    }
+    SECTION("and not for ever") {
+        for (int i = 0; i < 100 && desk.lost.empty(); ++i) {
+            desk.lose(desk.dialled.back().id, early);
+            desk.pass(milliseconds(100));
+        }
+        REQUIRE(desk.lost.size() == 1);
+        CHECK(desk.dialled.size() < 40);
+    }
+}
+
+TEST_CASE("without an address of the peer we wait for it to connect, for a while", "[wire][streams]") {
+    Desk desk;
+    desk.roster({});
+    desk.table.send("host-1", message(10), desk.now);
+    CHECK(desk.dialled.empty());
+    SECTION("it comes") {
+        desk.pass(seconds(1));
+        desk.open(1);
+        REQUIRE(desk.sent.size() == 1);
+        CHECK(desk.sent.front().first == 1);
+        desk.pass(seconds(5));
+        CHECK(desk.lost.empty());
+    }
+    SECTION("it does not") {
+        desk.pass(seconds(3));
+        REQUIRE(desk.lost.size() == 1);
+        CHECK(desk.lost.front().second.code == "no_route");
+    }
+}
+
+TEST_CASE("a node that is not on the roster, or not any more, cannot be sent to", "[wire][streams]") {
+    Desk desk;
+    desk.table.send("host-1", message(10), desk.now);
+    REQUIRE(desk.lost.size() == 1);
+    CHECK(desk.lost.front().second.code == "not_on_roster");
+    desk.roster({"10.0.0.3:7401"}, 1000);
+    desk.now += seconds(2);
+    desk.table.send("host-1", message(10), desk.now);
+    REQUIRE(desk.lost.size() == 2);
+    CHECK(desk.lost.back().second.code == "roster_expired");
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    desk.table.roster({}, desk.now);  // while it is being dialled
+    REQUIRE(desk.lost.size() == 3);
+    CHECK(desk.lost.back().second.code == "not_on_roster");
+    CHECK(desk.allowed.empty());
+}
+
+TEST_CASE("a connection that breaks is told once, and the next message opens another", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    const auto id = desk.dialled.back().id;
+    desk.open(id);
+    desk.lose(id, gone);
+    REQUIRE(desk.lost.size() == 1);
+    CHECK(desk.lost.front() == std::pair<std::string, Error>("host-1", gone));
+    desk.pass(seconds(5));
+    CHECK(desk.lost.size() == 1);
+    CHECK(desk.dialled.size() == 1);
+    CHECK(desk.table.routes().empty());
+    desk.table.send("host-1", message(10), desk.now);
+    CHECK(desk.dialled.size() == 2);
+}
+
+TEST_CASE("the connecting side closes what has been idle; that is no loss to either side", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    const auto ours = desk.dialled.back().id;
+    desk.open(ours);
+    desk.pass(seconds(29));
+    CHECK(desk.closed.empty());
+    desk.pass(seconds(2));
+    REQUIRE(desk.closed.size() == 1);
+    CHECK(desk.closed.front().second.code == "bye");
+    desk.lose(ours, desk.closed.front().second);
+    CHECK(desk.lost.empty());
+
+    desk.open(1, "host-1");  // the other side's view: it is closed by the peer
+    desk.pass(seconds(60));
+    CHECK(desk.closed.size() == 1);
+    SECTION("nothing was on the way") {
+        desk.lose(1, desk.closed.front().second);
+        CHECK(desk.lost.empty());
+    }
+    SECTION("a message was, and is lost") {
+        desk.roster({"10.0.0.3:7401"});
+        desk.table.send("host-1", message(10), desk.now);
+        desk.lose(1, desk.closed.front().second);
+        CHECK(desk.lost.size() == 1);
+    }
+    SECTION("half a message had come") {
+        auto whole = message(2 * max_chunk_bytes);
+        desk.arrive(1, cut_piece(whole));
+        desk.lose(1, desk.closed.front().second);
+        CHECK(desk.lost.size() == 1);
+    }
+}
+
+TEST_CASE("the link holds a few pieces at a time, in order, and what waits is bounded", "[wire][streams]") {
+    StreamLimits limits;
+    limits.in_link = 2 * max_chunk_bytes;
+    limits.waiting = 12 * max_chunk_bytes;
+    Desk desk(limits);
+    desk.roster({});
+    desk.open(1);
+    desk.table.send("host-1", message(5 * max_chunk_bytes, 1), desk.now);
+    desk.table.send("host-1", message(10, 2), desk.now);
+    CHECK(desk.sent.size() == 2);
+    for (std::size_t expected = 3; expected <= 6; ++expected) {
+        desk.table.handle(PeerSent{1, 1}, desk.now);
+        CHECK(desk.sent.size() == expected);
+    }
+    CHECK(desk.sent.back().second.batch == 2);
+    for (std::size_t i = 0; i < 5; ++i) {
+        CHECK(desk.sent[i].second.offset == i * max_chunk_bytes);
+    }
+    CHECK(desk.lost.empty());
+    desk.table.send("host-1", message(8 * max_chunk_bytes), desk.now);
+    desk.table.send("host-1", message(8 * max_chunk_bytes), desk.now);
+    REQUIRE(desk.lost.size() == 1);
+    CHECK(desk.lost.front().second.code == "stream_overflow");
+    CHECK(desk.closed.back().first == 1);
+}
+
+TEST_CASE("what a peer sends is delivered whole; what it may not send closes its connection", "[wire][streams]") {
+    StreamLimits limits;
+    limits.largest = 4 * max_chunk_bytes;
+    Desk desk(limits);
+    desk.roster({});
+    desk.open(1);
+    auto whole = message(3 * max_chunk_bytes);
+    desk.arrive(1, cut_piece(whole));
+    desk.arrive(1, cut_piece(whole));
+    CHECK(desk.delivered.empty());
+    desk.arrive(1, cut_piece(whole));
+    REQUIRE(desk.delivered.size() == 1);
+    CHECK(desk.delivered.front().first == "host-1");
+    CHECK(desk.delivered.front().second == message(3 * max_chunk_bytes));
+    auto piece = message(100);
+    std::string expected;
+    SECTION("too long") {
+        piece.total = limits.largest + 1;
+        expected = "stream_too_long";
+    }
+    SECTION("out of order") {
+        piece.offset = 5;
+        expected = "out_of_order";
+    }
+    SECTION("of another experiment") {
+        piece.lease.experiment = experiment + 1;
+        expected = "wrong_experiment";
+    }
+    desk.arrive(1, piece);
+    REQUIRE(desk.closed.size() == 1);
+    CHECK(desk.closed.front().second.code == expected);
+    desk.lose(1, desk.closed.front().second);
+    REQUIRE(desk.lost.size() == 1);
+    CHECK(desk.lost.front().second.code == expected);
+    CHECK(desk.delivered.size() == 1);
+}
+
+TEST_CASE("an owner cuts off a peer that sends more than it should", "[wire][streams]") {
+    Desk desk;
+    desk.roster({});
+    desk.open(1);
+    desk.table.cut_off("host-2", {ErrorKind::overloaded, "flood", "too much"});
+    CHECK(desk.closed.empty());
+    desk.table.cut_off("host-1", {ErrorKind::overloaded, "flood", "too much"});
+    REQUIRE(desk.closed.size() == 1);
+    CHECK(desk.closed.front().first == 1);
+}
+
+TEST_CASE("a peer that connects anew takes the place of its earlier connection", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.open(1);
+    desk.open(2);
+    REQUIRE(desk.closed.size() == 1);
+    CHECK(desk.closed.front().first == 1);
+    CHECK(desk.closed.front().second.code == "replaced");
+    CHECK(desk.lost.size() == 1);
+    desk.table.send("host-1", message(10), desk.now);
+    CHECK(desk.sent.back().first == 2);
+    CHECK(desk.dialled.empty());
+}
+
+TEST_CASE("when both sides dial at once each keeps to the connection it has first", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10, 1), desk.now);
+    desk.open(1);  // theirs
+    desk.open(desk.dialled.back().id);
+    desk.table.send("host-1", message(10, 2), desk.now);
+    REQUIRE(desk.sent.size() == 2);
+    CHECK(desk.sent[0].first == 1);
+    CHECK(desk.sent[1].first == 1);
+    desk.arrive(desk.dialled.back().id, message(5));
+    CHECK(desk.delivered.size() == 1);
+    CHECK(desk.lost.empty());
+}
+
+TEST_CASE("a stream that ends because the roster has let it go is no loss", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    const auto id = desk.dialled.back().id;
+    desk.open(id);
+    const Error over{ErrorKind::refused, "roster_expired", "over"};
+    SECTION("both rosters") {
+        desk.table.roster({}, desk.now);
+        desk.lose(id, over);
+        CHECK(desk.lost.empty());
+    }
+    SECTION("ours still has it: the peer is lost") {
+        desk.lose(id, over);
+        CHECK(desk.lost.size() == 1);
+    }
+}
+
+}  // namespace
+}  // namespace causeway
