@@ -51,8 +51,8 @@ struct StartTurn {
     Result<TrainingStart> start;
 };
 struct StopLoop {};
-using LoopEvent =
-    std::variant<LinkEvent, Event, StepStored, StartTraining, StartTurn, Fetched, CacheChecked, EvaluationModel, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, StartTurn, Fetched, CacheChecked,
+                               EvaluationModel, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 struct Node::Parts {

@@ -204,17 +204,18 @@ Result<TurnOutput> TurnWork::finish() {
     const auto& assign = parts_->assign_;
     TurnOutput output;
     output.file = encode_segment(*parts_->segment, {std::move(result.end), std::move(result.optimizer_state)});
-    output.held = {.experiment = assign.lease.experiment,
-                   .round = assign.lease.round,
-                   .digest = sha256(output.file),
-                   .bytes = output.file.size(),
-                   .weight = static_cast<std::int64_t>(parts_->examples()),
-                   .metrics = {.loss = result.loss,
-                               .examples = result.examples,
-                               .train_seconds = parts_->hooks.clock ? seconds(parts_->hooks.clock() - parts_->begun) : 0,
-                               .stream_sent = parts_->sent,
-                               .stream_received = parts_->received},
-                   .start_model = assign.model};
+    output.held = {
+        .experiment = assign.lease.experiment,
+        .round = assign.lease.round,
+        .digest = sha256(output.file),
+        .bytes = output.file.size(),
+        .weight = static_cast<std::int64_t>(parts_->examples()),
+        .metrics = {.loss = result.loss,
+                    .examples = result.examples,
+                    .train_seconds = parts_->hooks.clock ? seconds(parts_->hooks.clock() - parts_->begun) : 0,
+                    .stream_sent = parts_->sent,
+                    .stream_received = parts_->received},
+        .start_model = assign.model};
     return output;
 }
 

@@ -1,8 +1,8 @@
 // One side of a relay's turn: segment file and stream messages in, the next segment file out.
 //
 // The client's side reads examples and sends what leaves its segment; the host's side works on what arrives. Both are
-// resumable runs of one trainer: a run that finds no message hands the thread back, so a host serves many groups in turn
-// and a simulation runs both sides in one thread. No file, socket or clock. Thread: the trainer's.
+// resumable runs of one trainer: a run that finds no message hands the thread back, so a host serves many groups in
+// turn and a simulation runs both sides in one thread. No file, socket or clock. Thread: the trainer's.
 #pragma once
 
 #include <deque>

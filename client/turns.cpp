@@ -145,7 +145,8 @@ void Turns::let_go(const Key& key, std::size_t keep, Effects& effects) {
 }
 
 Turns::Work* Turns::find(const Lease& lease) {
-    const auto found = std::ranges::find_if(works_, [&](const auto& entry) { return entry.second.assign.lease == lease; });
+    const auto found =
+        std::ranges::find_if(works_, [&](const auto& entry) { return entry.second.assign.lease == lease; });
     return found == works_.end() ? nullptr : &found->second;
 }
 

@@ -1,4 +1,5 @@
-// See federated_round.h. Every branch ends in a state from which the round still closes: by a report, a drop or a deadline.
+// See federated_round.h. Every branch ends in a state from which the round still closes: by a report, a drop or a
+// deadline.
 #include "coordinator/federated_round.h"
 
 #include <algorithm>
@@ -104,7 +105,8 @@ void FederatedRound::expel(const std::string& node, const std::string& code, con
     }
 }
 
-void FederatedRound::on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) {
+void FederatedRound::on_offer(const std::string& node, SessionId session, const Offer& offer,
+                              CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
         effects.send.push_back({session, Refused{offer.lease, offer.update.digest, "stale_lease",

@@ -58,7 +58,8 @@ public:
     void keep_only(std::set<Digest> named);
     /// Where a committed model lies; thread-safe.
     [[nodiscard]] std::filesystem::path model_path(const Digest& model) const;
-    /// A model or segment for those who pull it: the newest, when it is small, from memory, for it goes to all members at once.
+    /// A model or segment for those who pull it: the newest model, when it is small, from memory, for it goes to all
+    /// members at once.
     ///
     /// errors   not_found
     /// threads  thread-safe

@@ -89,8 +89,8 @@ void RelayRound::go_on(Instant now, CoordinatorEffects& effects) {
     now_ = now;
     move_groups();
     log_decisions(effects);
-    if (!opened_) {
-        return;
+    if (!opened_ || outcome() != Outcome::open) {
+        return;  // nobody begins what can no longer count
     }
     for (auto& turn : relay_.take_turns()) {
         std::erase_if(turns_, [&](const auto& entry) { return entry.second.turn.group == turn.group; });

@@ -1,4 +1,5 @@
-// One open round of relays: in each group one client after another trains its segment of the model with the group's host.
+// One open round of relays: in each group one client after another trains its segment of the model with the group's
+// host.
 //
 // split/relay.h decides whose turn it is and what a loss means; this machine knows sessions, leases and deadlines, and
 // brings both segments of each turn here before the turn counts. Every turn has a number of its own, which is the

@@ -1,5 +1,5 @@
-// The arithmetic of relays at the coordinator: cut a model into what client and host hold, judge what a turn has made of
-// a part, and make one update of what a group has come to, which then enters the round's exact sum like any other.
+// The arithmetic of relays at the coordinator: cut a model into what client and host hold, judge what a turn has made
+// of a part, and make one update of what a group has come to, which then enters the round's exact sum like any other.
 //
 // The daemon and the simulator both call this; it touches no file, socket or clock. threads  reentrant
 #pragma once

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 Result<std::unique_ptr<Segments>> Segments::open(const fs::path& state) {
     TRY(make_private_folder(state / "segments"));
-    std::unique_ptr<Segments> segments(new Segments(state / "segments"));
+    auto segments = std::make_unique<Segments>(state / "segments");
     segments->look();
     return segments;
 }

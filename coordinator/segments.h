@@ -21,6 +21,7 @@ class Segments {
 public:
     /// Makes the folder if need be and finds what an earlier process left. errors: io; refused: others can read it
     static Result<std::unique_ptr<Segments>> open(const std::filesystem::path& state);
+    explicit Segments(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
     /// A round opens: segments of the experiment's other rounds go. errors: io
     Status open_round(ExperimentId experiment, std::uint32_t round);
@@ -38,7 +39,6 @@ public:
 private:
     using Paths = std::map<Digest, std::filesystem::path>;
 
-    explicit Segments(std::filesystem::path folder) : folder_(std::move(folder)) {}
     void look();
 
     std::filesystem::path folder_;

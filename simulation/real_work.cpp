@@ -92,7 +92,9 @@ UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView upd
                             .update = job.update.digest};
     if (!job.segment.empty()) {
         const auto input = rounds_[job.experiment].input();
-        if (auto refusal = check_segment(*setups_.at(job.experiment).split, *input, job.segment, job.update, update)) {
+        if (!input) {  // the experiment is over: nobody waits for the answer
+            absorbed.fetch_error = Error{ErrorKind::refused, "cancelled", "no round is open"};
+        } else if (auto refusal = check_segment(*setups_.at(job.experiment).split, *input, job.segment, job.update, update)) {
             absorbed.refusal = as_refused(job, *std::move(refusal));
         } else {
             segments_[job.experiment][job.update.digest] = to_bytes(update);

@@ -32,19 +32,26 @@ std::shared_ptr<Trainer> make_trainer() {
     return shared;
 }
 
-std::string points_experiment(std::uint32_t rounds, const std::string& train, const std::string& sync) {
+std::string points_experiment(std::uint32_t rounds, const std::string& train, const std::string& sync,
+                              const std::string& regime) {
+    const std::string middle = regime.find("cut") == std::string::npos ? "" : "\"dense 6\", \"gelu\", ";
     return "[experiment]\nname = \"points\"\nseed = 11\nrounds = " + std::to_string(rounds) +
            "\n[data]\ndataset = \"points\"\nlabel = \"last\"\nshape = [5]\n"
-           "[model]\nlayers = [\"dense 8\", \"gelu\", \"dense 3\"]\n[train]\n" +
-           train + "\n[regime]\npreset = \"fedavg\"\n[sync]\n" + sync + "\n";
+           "[model]\nlayers = [\"dense 8\", \"gelu\", " +
+           middle + "\"dense 3\"]\n[train]\n" +
+           train + "\n[regime]\n" + regime + "\n[sync]\n" + sync + "\n";
 }
 
-RealCast::RealCast(std::size_t count, std::optional<Dataset> held_out) : coordinator(nullptr, std::nullopt) {
+RealCast::RealCast(std::size_t count, std::optional<Dataset> held_out, std::size_t host_count)
+    : coordinator(nullptr, std::nullopt) {
     const auto trainer = make_trainer();
     coordinator = RealCoordinatorWork(trainer, std::move(held_out));
     for (std::size_t i = 0; i < count; ++i) {
         clients.push_back(
             std::make_unique<RealClientWork>(trainer, "client-" + std::to_string(i), points(10 + 7 * i, i + 1)));
+    }
+    for (std::size_t i = 0; i < host_count; ++i) {
+        hosts.push_back(std::make_unique<RealClientWork>(trainer, "host-" + std::to_string(i), Dataset{}));
     }
 }
 
@@ -54,6 +61,12 @@ WorldOptions RealCast::world() {
     for (std::size_t i = 0; i < clients.size(); ++i) {
         options.clients.push_back(
             {.name = "client-" + std::to_string(i), .datasets = {clients[i]->declaration()}, .work = clients[i].get()});
+        options.clients.back().splits = !hosts.empty();
+    }
+    for (std::size_t i = 0; i < hosts.size(); ++i) {
+        options.clients.push_back({.name = "host-" + std::to_string(i), .work = hosts[i].get()});
+        options.clients.back().role = "host";
+        options.clients.back().splits = true;
     }
     return options;
 }

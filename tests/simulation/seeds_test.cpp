@@ -23,6 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::uint64_t seed_count = 1000;
+constexpr std::uint64_t relay_seed_count = 500;
 constexpr Duration bound = 3600s;  // virtual: the longest start timeout and rejoin, several times over
 constexpr std::size_t lines_shown = 60;
 
@@ -53,7 +54,21 @@ std::vector<Fault> faults_of(std::uint64_t seed) {
     return one < kinds ? std::vector{static_cast<Fault>(one)} : *parse_faults("all");
 }
 
-std::string experiment_of(RandomStream& random, std::size_t clients) {
+enum class Regimes { whole, relays };
+
+std::string regime_of(RandomStream& random, std::size_t clients) {
+    const auto groups = std::to_string(1 + random.below(clients));
+    const std::string regimes[] = {
+        "preset = \"split\"\ncut = \"gelu\"",
+        "preset = \"gsfl\"\ncut = \"gelu\"\ngroups = " + groups,
+        "preset = \"gsfl\"\ncut = \"1\"\nregroup = \"every-round\"\ngroups = " + groups,
+        "preset = \"splitfed-v1\"\ncut = \"gelu\"",
+        "preset = \"u-shaped\"\ncut = [\"1\", \"4\"]",
+    };
+    return regimes[random.below(5)];
+}
+
+std::string experiment_of(RandomStream& random, std::size_t clients, Regimes regimes) {
     const auto all = std::to_string(clients);
     const std::string syncs[] = {
         "quorum = \"100%\"\nrejoin = \"10m\"\nstraggler_deadline = \"0s\"\nmin_clients = " + all,
@@ -69,12 +84,16 @@ std::string experiment_of(RandomStream& random, std::size_t clients) {
     };
     const auto rounds = 2 + static_cast<std::uint32_t>(random.below(4));
     const std::string evaluations[] = {"", "\n[evaluation]\npatience = 1", "\n[evaluation]\nevery = 2"};
-    return points_experiment(rounds, trains[random.below(3)], syncs[random.below(5)] + evaluations[random.below(3)]);
+    const auto& train = trains[regimes == Regimes::relays ? 1 + random.below(2) : random.below(3)];
+    const auto sync = syncs[random.below(5)] + evaluations[random.below(3)];
+    return regimes == Regimes::whole ? points_experiment(rounds, train, sync)
+                                     : points_experiment(rounds, train, sync, regime_of(random, clients));
 }
 
 /// Everything about one seed; what went wrong, and the transcript when it was kept.
 struct Run {
     std::uint64_t seed;
+    Regimes regimes = Regimes::whole;
     Transcript::Keep keep = Transcript::Keep::nothing;
     std::vector<std::string> problems;
     std::string transcript;
@@ -98,7 +117,7 @@ void Run::go() {
     RandomStream random({.seed = seed, .purpose = "seeds"});
     const auto kinds = faults_of(seed);
     const auto clients = 2 + random.below(4);
-    RealCast cast(clients, points(20, 99));
+    RealCast cast(clients, points(20, 99), regimes == Regimes::relays ? 1 + random.below(2) : 0);
     LyingClientWork lying(*cast.clients[liar], "client-0", seed, forged_share);
     auto options = cast.world();
     options.keep = keep;
@@ -126,9 +145,9 @@ void Run::play(World& world, RandomStream& random, std::size_t clients) {
             world.submit(file);
         }
     };
-    const auto file = experiment_of(random, clients);
+    const auto file = experiment_of(random, clients, regimes);
     world.at(world.now(), [&] { submit(file); });
-    const auto second = experiment_of(random, clients);
+    const auto second = experiment_of(random, clients, regimes);
     if (random.below(3) == 0) {
         world.at(world.now() + Duration(random.below(20'000'000'000)), [&] { submit(second); });
     }
@@ -191,39 +210,51 @@ std::string end_of(const std::string& transcript, std::size_t shown) {
 }
 
 /// With `shown` lines of the transcript of a seed that fails.
-void require_good(std::uint64_t seed, std::size_t shown, std::uint64_t& checks, std::uint32_t& commits) {
-    Run run{.seed = seed, .problems = {}, .transcript = {}};
+void require_good(std::uint64_t seed, Regimes regimes, std::size_t shown, std::uint64_t& checks, std::uint32_t& commits) {
+    Run run{.seed = seed, .regimes = regimes, .problems = {}, .transcript = {}};
     run.go();
     checks += run.checks;
     commits += run.commits;
     if (run.problems.empty()) {
         return;
     }
-    Run again{.seed = seed, .keep = Transcript::Keep::everything, .problems = {}, .transcript = {}};
+    Run again{.seed = seed, .regimes = regimes, .keep = Transcript::Keep::everything, .problems = {}, .transcript = {}};
     again.go();
-    FAIL("CAUSEWAY_SEED=" << seed << " build/tests/simulation/test_simulation \"[seeds]\"\n"
+    FAIL("CAUSEWAY_SEED=" << seed << " build/tests/simulation/test_simulation \""
+                          << (regimes == Regimes::whole ? "[seeds]" : "[relay-seeds]") << "\"\n"
                           << join(run.problems, "\n")
                           << "\n... and the end of its transcript:" << end_of(again.transcript, shown));
 }
 
 }  // namespace
 
-TEST_CASE("whatever fails, the rules hold, everything ends, and a replay without failures has the same bits",
-          "[seeds][faults]") {
+namespace {
+
+void require_all_good(Regimes regimes, std::uint64_t usual) {
     std::uint64_t checks = 0;
     std::uint32_t commits = 0;
     if (const char* one = std::getenv("CAUSEWAY_SEED")) {
-        require_good(std::strtoull(one, nullptr, 10), std::string::npos, checks, commits);
-        return;
+        return require_good(std::strtoull(one, nullptr, 10), regimes, std::string::npos, checks, commits);
     }
     const char* more = std::getenv("CAUSEWAY_SEEDS");  // for a night
-    const auto count = more != nullptr ? std::strtoull(more, nullptr, 10) : seed_count;
+    const auto count = more != nullptr ? std::strtoull(more, nullptr, 10) : usual;
     for (std::uint64_t seed = 0; seed < count; ++seed) {
-        require_good(seed, lines_shown, checks, commits);
+        require_good(seed, regimes, lines_shown, checks, commits);
     }
-    require_good(commit_seed(), lines_shown, checks, commits);
-    CHECK(checks > 100 * seed_count);  // the seeds do something
-    CHECK(commits > 2 * seed_count);
+    require_good(commit_seed(), regimes, lines_shown, checks, commits);
+    CHECK(checks > 100 * count);  // the seeds do something
+    CHECK(commits > count);
+}
+
+}  // namespace
+
+TEST_CASE("whatever fails, the rules hold, everything ends, and a replay without failures has the same bits",
+          "[seeds][faults]") {
+    require_all_good(Regimes::whole, seed_count);
+}
+
+TEST_CASE("relays too: split learning, GSFL, SplitFed and u-shaped training, whatever fails", "[relay-seeds][faults]") {
+    require_all_good(Regimes::relays, relay_seed_count);
 }
 
 }  // namespace causeway::simulation
