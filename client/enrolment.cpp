@@ -102,7 +102,7 @@ Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& toke
     TRY_ASSIGN(const auto credentials, load_credentials(places(state, role).credentials));
     TRY_ASSIGN(auto addresses, read_addresses(places(state, role).addresses.string()));
     return Enrolment{std::move(lock), credentials.identity.node, credentials.identity.federation, std::move(addresses),
-                     role};
+                     credentials.identity.role};
 }
 
 }  // namespace causeway::node

@@ -39,7 +39,11 @@ void ExperimentMachine::look_for_members(Turn turn) {
         } else if (turn.now >= wait_until_) {
             const auto needed = std::max<std::uint32_t>(config_.sync.min_clients, 1);
             const auto few = eligible(alone).size();
-            fail(turn, "insufficient clients " + std::to_string(few) + "/" + std::to_string(needed));
+            auto reason = "insufficient clients " + std::to_string(few) + "/" + std::to_string(needed);
+            if (const auto others = turn.members.live_holders(config_.data.dataset); relays_ && others.size() > few) {
+                reason += "; others are there and do not take cells of a cut model: join them with --allow split";
+            }
+            fail(turn, reason);
         }
         return;
     }

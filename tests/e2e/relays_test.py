@@ -1,0 +1,141 @@
+"""Split learning and its groups with real processes: hosts and clients that are killed, missing or not allowed to."""
+import os
+import unittest
+
+from federation import Child, Federation, events, run, DIGITS
+
+SETTINGS = ["--set", "experiment.rounds=4", "--set", "sync.min_clients=3", "--set", "sync.quorum=100%"]
+
+
+class RelayFederation(Federation):
+    def start_client(self, number, token="", allow=("--allow", "split")):
+        name = f"client-{number}"
+        words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
+                 "--data", f"digits={self.parts}/part-{number}.csv.gz", *allow]
+        self.children[name] = Child(words, self.folder, name)
+        return self.children[name]
+
+    def start_host(self, number, token=""):
+        name = f"host-{number}"
+        words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
+                 "--allow", "split", "--listen", "127.0.0.1:0"]
+        self.children[name] = Child(words, self.folder, name)
+        return self.children[name]
+
+    def join_host(self, number=1):
+        host = self.start_host(number, self.token(f"host-{number}", "--role", "host"))
+        host.event(lambda e: "joined" in e.get("text", ""))
+
+    def submit(self, *arguments):
+        done = self.command("experiment", "submit", "digits-gsfl", "--json", *SETTINGS, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return events(done.stdout)[0]["experiment"]
+
+    def replayed(self, experiment):
+        done = self.command("experiment", "replay", experiment, "--json", "--data", f"digits={DIGITS}", deadline=120)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return [e for e in events(done.stdout) if e.get("event") == "replayed"]
+
+
+def undisturbed(*more):
+    done = run("simulate", "digits-gsfl", "--json", "--data", f"digits={DIGITS}", "--clients", 3, *SETTINGS, *more,
+               deadline=120)
+    return events(done.stdout)[-1]["model_sha256"]
+
+
+class Relays(unittest.TestCase):
+    def setUp(self):
+        self.federation = RelayFederation(clients=3)
+        self.addCleanup(self.federation.close)
+        self.federation.start_coordinator()
+
+    def start(self, hosts=1):
+        self.federation.join_clients(3)
+        for number in range(1, hosts + 1):
+            self.federation.join_host(number)
+
+    def after_round(self, experiment, number, kill):
+        watch = self.federation.watch(experiment)
+        watch.event(lambda e: e.get("round") == number)
+        kill()
+        watch.stop()
+
+    def check_end(self, experiment, *more):
+        end = self.federation.finish(experiment, deadline=120)
+        self.assertEqual("succeeded", end["state"], end)
+        self.assertEqual(undisturbed(*more), end["model_sha256"])
+        self.assertTrue(all(round["same"] for round in self.federation.replayed(experiment)))
+
+    def test_real_processes_the_virtual_clock_and_a_replay_reach_one_model_in_every_regime(self):
+        self.start()
+        regimes = {"gsfl": [], "split": ["--set", "regime.preset=split"],
+                   "splitfed-v1": ["--set", "regime.preset=splitfed-v1"],
+                   "u-shaped": ["--set", "regime.preset=u-shaped", "--set", 'regime.cut=["maxpool", "relu:2"]']}
+        for name, more in regimes.items():
+            with self.subTest(name):
+                self.check_end(self.federation.submit(*more), *more)
+
+    def test_a_client_killed_in_its_turn_comes_back_and_its_turn_begins_anew(self):
+        self.start()
+        experiment = self.federation.submit()
+
+        def kill():
+            self.federation.children["client-2"].kill()
+            self.federation.start_client(2)
+        self.after_round(experiment, 1, kill)
+        self.check_end(experiment)
+
+    def test_a_host_killed_comes_back_and_its_groups_go_on_from_their_last_hand_over(self):
+        self.start()
+        experiment = self.federation.submit()
+
+        def kill():
+            self.federation.children["host-1"].kill()
+            self.federation.start_host(1)
+        self.after_round(experiment, 1, kill)
+        self.check_end(experiment)
+
+    def test_a_host_that_stays_away_hands_its_groups_to_another(self):
+        self.start(hosts=2)
+        experiment = self.federation.submit("--set", "sync.rejoin=1s")
+        self.after_round(experiment, 1, self.federation.children["host-1"].kill)
+        self.check_end(experiment)
+
+    def test_the_coordinator_killed_goes_on_from_the_last_hand_over(self):
+        self.start()
+        experiment = self.federation.submit()
+
+        def kill():
+            self.federation.children["coordinator"].kill()
+            self.federation.start_coordinator()
+        self.after_round(experiment, 2, kill)
+        self.check_end(experiment)
+
+    def test_a_client_without_allow_split_is_not_drawn_and_the_reason_says_so(self):
+        for number in (1, 2, 3):
+            allow = ("--allow", "split") if number < 3 else ()
+            self.federation.start_client(number, self.federation.token(f"client-{number}"), allow)
+            self.federation.children[f"client-{number}"].event(lambda e: "joined" in e.get("text", ""))
+        self.federation.join_host()
+        end = self.federation.finish(self.federation.submit("--set", "sync.start_timeout=2s"))
+        self.assertEqual("failed", end["state"])
+        self.assertIn("insufficient clients 2/3", end["reason"])
+        self.assertIn("--allow split", end["reason"])
+
+    def test_without_a_host_it_ends_with_the_reason_and_what_to_do(self):
+        self.federation.join_clients(3)
+        end = self.federation.finish(self.federation.submit("--set", "sync.start_timeout=2s"))
+        self.assertEqual("failed", end["state"])
+        self.assertIn("insufficient hosts 0/1", end["reason"])
+
+    def test_a_cut_that_would_send_the_raw_inputs_is_refused_when_it_is_submitted(self):
+        for cut, words in (("flatten", "raw inputs"), ("0", "without a layer")):
+            with self.subTest(cut):
+                done = self.federation.command("experiment", "submit", "digits-gsfl", "--set", f"regime.cut={cut}",
+                                               "--set", 'model.layers=["flatten", "dense 16", "relu", "dense 10"]')
+                self.assertEqual(2, done.returncode)
+                self.assertIn(words, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
