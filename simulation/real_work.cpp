@@ -112,7 +112,15 @@ CoordinatorEvent RealCoordinatorWork::finish_round(const FinishRound& job) {
     auto& segments = segments_[job.experiment];
     for (std::size_t group = 0; group < job.groups.size(); ++group) {
         const auto& result = job.groups[group];
-        const std::array<Bytes, 2> files{segments.at(result.segments.at(0)), segments.at(result.segments.at(1))};
+        std::array<Bytes, 2> files;
+        for (std::size_t stage = 0; stage < files.size(); ++stage) {
+            const auto segment = segments.find(result.segments.at(stage));
+            if (segment == segments.end()) {  // let go of: the experiment is over
+                return failed(job.experiment, job.round, "finish_round",
+                              {ErrorKind::not_found, "not_found", "no segment of that digest is here"});
+            }
+            files[stage] = segment->second;
+        }
         auto update = group_update(*setups_.at(job.experiment).split, *sum.input(), group, files, result.examples);
         const auto refusal = update ? sum.add(*std::move(update)) : std::optional(std::move(update).error());
         if (refusal) {
