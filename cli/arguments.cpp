@@ -23,7 +23,7 @@ namespace {
 void add_demo(Parser& parser) {
     auto options = std::make_shared<DemoOptions>();
     auto* app = command(parser, parser.app, "demo", "a whole federation on this machine: real processes, real data",
-                        "causeway demo digits-fedavg --clients 8", options, run_demo);
+                        "causeway demo digits-gsfl --clients 8", options, run_demo);
     app->add_option("example", options->example, "an example's name or an experiment file")->capture_default_str();
     add_number(app, "--clients", options->clients, 1, 100, "client processes, all required");
     add_number(app, "--workers", options->workers, 1, 64, "coordinator threads; the model does not depend on it");

@@ -14,7 +14,7 @@
 namespace causeway::cli {
 
 struct DemoOptions {
-    std::string example = "digits-fedavg";  // an example's name or a file
+    std::string example = "digits-gsfl";  // an example's name or a file
     std::uint32_t clients = 5;
     std::vector<std::string> data;    // NAME=PATH
     std::vector<std::string> models;  // NAME=PATH

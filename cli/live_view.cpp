@@ -15,6 +15,8 @@ namespace {
 
 constexpr const char* columns_format = "{:>9}  {:>7}  {:>8}  {:>8}  {:>9}  {:>9}  {:>7}  {:>7}";
 
+constexpr const char* relay_columns_format = "  {:>9}  {:>8}";
+
 constexpr int shortest_bar = 10;
 constexpr int longest_bar = 50;
 
@@ -24,6 +26,11 @@ std::string number(const Json& value, const char* format, double scale = 1) {
 
 /// What the columns have no room for: the error of a regression, or how the worst tenth of the clients fares.
 std::string remark(const Json& event) {
+    if (event["critical_group"].is_number()) {
+        const auto streams = event["stream_bytes_up"].integer() + event["stream_bytes_down"].integer();
+        return fmt::format(fmt::runtime(relay_columns_format), format_bytes(static_cast<std::uint64_t>(streams)),
+                           fmt::format("group {}", event["critical_group"].integer()));
+    }
     if (event["rmse"].is_number()) {
         return fmt::format("  RMSE {:.4f}", event["rmse"].number());
     }
@@ -44,9 +51,12 @@ std::string progress_bar(std::int64_t part, std::int64_t whole, int columns) {
            std::string(static_cast<std::size_t>(room - filled), '-') + "]";
 }
 
-std::string round_header() {
+/// Of relays also what clients and hosts streamed, and the group that the round waited for.
+std::string round_header(const Json& event) {
+    const bool relays = event["critical_group"].is_number();
     return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time",
-                       "ETA");
+                       "ETA") +
+           (relays ? fmt::format(fmt::runtime(relay_columns_format), "streams", "last") : std::string());
 }
 
 std::string round_line(const Json& event, const std::string& time_left) {
@@ -60,6 +70,24 @@ std::string round_line(const Json& event, const std::string& time_left) {
                        number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]), bytes(event["bytes_down"]),
                        format_duration(from_seconds(event["seconds"].number())), time_left) +
            remark(event);
+}
+
+/// Who is at work in which group, as far as a line has room: "  1:client-4 2:client-2".
+std::string turns_of(const std::vector<Json>& members) {
+    constexpr std::size_t room = 32;
+    std::string text;
+    for (const auto& member : members) {
+        const auto state = member["state"].text();
+        if (!member.has("group") || (state != "working" && state != "uploading")) {
+            continue;
+        }
+        const auto turn = fmt::format(" {}:{}", member["group"].integer() + 1, member["node"].text());
+        if (text.size() + turn.size() > room) {
+            return text + " ..";
+        }
+        text += turn;
+    }
+    return text;
 }
 
 /// At the mean pace of the rounds shown so far.
@@ -112,12 +140,12 @@ void LiveView::working(const Json& status) {
                                       : fmt::format("round {}: {}/{} updates", status["open_round"].integer(), counted,
                                                     members.size());
     clear_bar();
-    draw_progress(status["round"].integer(), status["rounds"].integer(), what);
+    draw_progress(status["round"].integer(), status["rounds"].integer(), what + turns_of(members));
 }
 
 void LiveView::round(const Json& event) {
     if (!header_shown_) {
-        output_.line(styled(round_header(), "1"));
+        output_.line(styled(round_header(event), "1"));
         header_shown_ = true;
     }
     seconds_ += event["seconds"].number();

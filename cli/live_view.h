@@ -43,7 +43,7 @@ private:
 
 /// One round as a table line; the header that goes above such lines.
 [[nodiscard]] std::string round_line(const Json& event, const std::string& time_left);
-[[nodiscard]] std::string round_header();
+[[nodiscard]] std::string round_header(const Json& event);
 /// [#########-----------------] 9/25, of `columns` characters.
 [[nodiscard]] std::string progress_bar(std::int64_t part, std::int64_t whole, int columns);
 

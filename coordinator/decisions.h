@@ -11,7 +11,8 @@
 //   groups   {"groups": [[names]], "hosts": [name per group], "examples": {name: declared},
 //            "seconds": {name: measured}, "grouping"}   of a round of
 //            relays: who trains after whom, on which host, and the turns' times that this rests on
-//   handover {"group", "node", "client_segment", "server_segment", "client_bytes", "server_bytes", "examples", "loss"}
+//   handover {"group", "node", "client_segment", "server_segment", "client_bytes", "server_bytes", "examples", "loss",
+//            "stream_bytes_up", "stream_bytes_down"}
 //            the client's turn counts: both segments are here as well as where they were made
 //   skipped  {"group", "node"}       restarted {"group", "node"}       moved {"group", "node": the new host}
 //   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened

@@ -68,6 +68,11 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
         .set("bytes_down", record.bytes_down)
         .set("seconds", record.seconds)
         .set("model_sha256", record.model.hex());
+    if (record.critical_group != 0) {
+        event.set("stream_bytes_up", record.stream_bytes_up)
+            .set("stream_bytes_down", record.stream_bytes_down)
+            .set("critical_group", record.critical_group);
+    }
     add_figures(record, event);
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
@@ -76,7 +81,11 @@ Json ExperimentMachine::done_event() const {
     std::uint64_t up = 0;
     std::uint64_t down = 0;
     double time = 0;
+    std::uint64_t stream_up = 0;
+    std::uint64_t stream_down = 0;
     for (const auto& record : records_) {
+        stream_up += record.stream_bytes_up;
+        stream_down += record.stream_bytes_down;
         up += record.bytes_up;
         down += record.bytes_down;
         time += record.seconds;
@@ -91,6 +100,9 @@ Json ExperimentMachine::done_event() const {
                      .set("bytes_up", up)
                      .set("bytes_down", down)
                      .set("seconds", time);
+    if (relays_) {
+        event.set("stream_bytes_up", stream_up).set("stream_bytes_down", stream_down);
+    }
     if (records_.empty()) {
         return event.set("model", Json()).set("model_sha256", Json());
     }

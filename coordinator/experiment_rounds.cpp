@@ -110,6 +110,9 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
                        .set("update_norm", snapshot.update_norm)
                        .set("time", last_times_)
                        .set("member_times", times.members);
+    if (auto relays = round_->relays(); !relays.is_null()) {
+        summary.set("relays", std::move(relays));
+    }
     bytes_up_seen_ = snapshot.bytes_up_total;
     bytes_down_seen_ = snapshot.bytes_down_total;
     for (const auto& [node, update] : participants) {

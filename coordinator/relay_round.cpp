@@ -48,7 +48,10 @@ void RelayRound::restore(const SaveDecision& decision) {
         made.examples = static_cast<std::uint64_t>(detail["examples"].integer());
         sizes_[made.segments.client_segment] = static_cast<std::uint64_t>(detail["client_bytes"].integer());
         sizes_[made.segments.server_segment] = static_cast<std::uint64_t>(detail["server_bytes"].integer());
-        counted_[made.node] = {made.segments.client_segment, detail["loss"].number(), made.examples};
+        counted_[made.node] = {made.segments.client_segment, detail["loss"].number(), made.examples,
+                               static_cast<std::uint64_t>(detail["stream_bytes_up"].integer()),
+                               static_cast<std::uint64_t>(detail["stream_bytes_down"].integer())};
+        last_group_ = made.group;
     } else if (decision.kind == to_string(RelayDecision::Kind::skipped)) {
         made.kind = RelayDecision::Kind::skipped;
     } else if (decision.kind == to_string(RelayDecision::Kind::restarted)) {
@@ -109,7 +112,9 @@ void RelayRound::log_decisions(CoordinatorEffects& effects) {
                 .set("client_bytes", sizes_[decision.segments.client_segment])
                 .set("server_bytes", sizes_[decision.segments.server_segment])
                 .set("examples", decision.examples)
-                .set("loss", counted_[decision.node].loss);
+                .set("loss", counted_[decision.node].loss)
+                .set("stream_bytes_up", counted_[decision.node].stream_up)
+                .set("stream_bytes_down", counted_[decision.node].stream_down);
         }
         note(decision);
         log(std::string(to_string(decision.kind)).c_str(), std::move(detail), effects);
@@ -323,7 +328,9 @@ void RelayRound::hand_over(std::uint32_t number_of_turn, CoordinatorEffects& eff
     sizes_[host.digest] = host.bytes;
     const auto examples = static_cast<std::uint64_t>(client.weight);
     const auto& knows = of_relays_.loss == RelayTexts::Loss::at_client ? client : host;
-    counted_[turn.turn.client] = {client.digest, knows.metrics.loss, examples};
+    counted_[turn.turn.client] = {client.digest, knows.metrics.loss, examples, client.metrics.stream_sent,
+                                  client.metrics.stream_received};
+    last_group_ = turn.turn.group;
     relay_.handed_over(turn.turn.group, turn.turn.attempt, {client.digest, host.digest}, examples);
     send(turn.turn.client, causeway::Counted{lease_of(number_of_turn), client.digest}, effects);
     send(turn.turn.host, causeway::Counted{lease_of(number_of_turn), host.digest}, effects);

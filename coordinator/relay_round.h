@@ -59,6 +59,7 @@ public:
     [[nodiscard]] std::string why_missing() const override;
     [[nodiscard]] std::string machine_fault() const override { return machine_fault_; }
     [[nodiscard]] Json status() const override;
+    [[nodiscard]] Json relays() const override;
     [[nodiscard]] FinishRound finish() const override;
     [[nodiscard]] std::vector<StreamPair> streams() const override;
     [[nodiscard]] std::vector<std::string> hosts() const override;
@@ -91,6 +92,8 @@ private:
         Digest segment;
         double loss = 0;
         std::uint64_t examples = 0;
+        std::uint64_t stream_up = 0;  // bytes that its client sent its host in the turn,
+        std::uint64_t stream_down = 0;  // and got back
     };
     enum class Side { client, host };
 
@@ -132,6 +135,7 @@ private:
     std::optional<Instant> hostless_since_;
     std::map<std::uint32_t, Turn> turns_;  // under way, by number
     std::map<std::string, Counted> counted_;  // by client, of its hand-over
+    std::uint32_t last_group_ = 0;            // of the latest hand-over
     std::uint32_t next_number_ = 1;
     std::string machine_fault_;
     std::string host_refusal_;  // why the last host that declined did

@@ -228,6 +228,20 @@ Json RelayRound::status() const {
     return rows;
 }
 
+Json RelayRound::relays() const {
+    std::uint64_t up = 0;
+    std::uint64_t down = 0;
+    for (const auto& [client, what] : counted_) {
+        up += what.stream_up;
+        down += what.stream_down;
+    }
+    return Json::object()
+        .set("groups", static_cast<std::uint64_t>(host_of_group_.size()))
+        .set("critical_group", last_group_ + 1)
+        .set("stream_bytes_up", up)
+        .set("stream_bytes_down", down);
+}
+
 FinishRound RelayRound::finish() const {
     auto job = Round::finish();
     for (const auto& result : relay_.results()) {

@@ -86,6 +86,8 @@ public:
     [[nodiscard]] virtual std::string machine_fault() const = 0;
     /// For `experiment status`: per member what it does, its attempt, step and steps.
     [[nodiscard]] virtual Json status() const = 0;
+    /// What its commit says of it beside what every round's does, under "relays"; null: nothing.
+    [[nodiscard]] virtual Json relays() const { return {}; }
     /// The job that ends a complete round.
     [[nodiscard]] virtual FinishRound finish() const { return {plan_.assignment.lease.experiment, number()}; }
     [[nodiscard]] virtual std::vector<StreamPair> streams() const { return {}; }
