@@ -14,6 +14,7 @@
 
 #include "wire/causeway.capnp.h"
 #include "wire/message.h"
+#include "wire/utf8.h"
 
 namespace causeway {
 namespace {
@@ -34,32 +35,6 @@ constexpr std::uint64_t max_size = std::uint64_t{1} << 62;
 constexpr std::int64_t max_dimension = std::int64_t{1} << 48;
 constexpr std::uint32_t max_credits = 64;
 constexpr std::size_t max_der = 8 * 1024;  // an enrolment session is 16 KiB in all
-
-bool is_utf8(std::string_view text) {
-    for (std::size_t i = 0; i < text.size();) {
-        const auto lead = static_cast<unsigned char>(text[i]);
-        const std::size_t tail = lead < 0x80   ? 0
-                                 : lead < 0xC2 ? 4
-                                 : lead < 0xE0 ? 1
-                                 : lead < 0xF0 ? 2
-                                 : lead < 0xF5 ? 3
-                                               : 4;
-        if (tail == 4 || i + tail >= text.size()) {
-            return false;
-        }
-        for (std::size_t k = 1; k <= tail; ++k) {
-            const auto byte = static_cast<unsigned char>(text[i + k]);
-            // The second byte's range excludes overlong forms, surrogates and what lies beyond U+10FFFF.
-            const unsigned low = k > 1 ? 0x80 : lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-            const unsigned high = k > 1 ? 0xBF : lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-            if (byte < low || byte > high) {
-                return false;
-            }
-        }
-        i += tail + 1;
-    }
-    return true;
-}
 
 /// Keeps the first complaint about a message; the values it hands on are within the limits.
 class Judge {
@@ -500,9 +475,8 @@ Result<Message> decode(ByteView bytes) {
 
 Result<Message> decode(Bytes&& bytes) {
     ByteView view(bytes);
-    return decode_parts(view, [&](ByteView payload) {
-        return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload);
-    });
+    return decode_parts(
+        view, [&](ByteView payload) { return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload); });
 }
 
 }  // namespace causeway
