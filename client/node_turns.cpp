@@ -1,5 +1,6 @@
 // The node's turns of relays: streams to and from other nodes, and runs that wait for each other. What streams bring
-// goes straight to the trainer's thread: a step waits for each message. Part of Node::Parts (node_parts.h). Thread: loop.
+// goes straight to the trainer's thread: a step waits for each message. Part of Node::Parts (node_parts.h).
+// Thread: loop.
 #include "client/node_parts.h"
 
 namespace causeway::node {

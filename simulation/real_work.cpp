@@ -94,7 +94,8 @@ UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView upd
         const auto input = rounds_[job.experiment].input();
         if (!input) {  // the experiment is over: nobody waits for the answer
             absorbed.fetch_error = Error{ErrorKind::refused, "cancelled", "no round is open"};
-        } else if (auto refusal = check_segment(*setups_.at(job.experiment).split, *input, job.segment, job.update, update)) {
+        } else if (auto refusal =
+                       check_segment(*setups_.at(job.experiment).split, *input, job.segment, job.update, update)) {
             absorbed.refusal = as_refused(job, *std::move(refusal));
         } else {
             segments_[job.experiment][job.update.digest] = to_bytes(update);

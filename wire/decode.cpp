@@ -475,9 +475,8 @@ Result<Message> decode(ByteView bytes) {
 
 Result<Message> decode(Bytes&& bytes) {
     ByteView view(bytes);
-    return decode_parts(view, [&](ByteView payload) {
-        return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload);
-    });
+    return decode_parts(
+        view, [&](ByteView payload) { return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload); });
 }
 
 }  // namespace causeway

@@ -16,8 +16,8 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t command_limit = 65'536;  // owners wait when the link is that far behind
-constexpr std::size_t backlog_limit = 64;      // events that an owner has not taken: we stop reading
+constexpr std::size_t command_limit = 65'536;             // owners wait when the link is that far behind
+constexpr std::size_t backlog_limit = 64;                 // events that an owner has not taken: we stop reading
 constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr Duration last_words = std::chrono::milliseconds(500);
@@ -46,9 +46,15 @@ struct UseCommand {
 struct AllowCommand {
     std::vector<StreamPeer> peers;
 };
+struct RelaysCommand {
+    std::vector<RelayPair> pairs;
+};
+struct RelayUseCommand {
+    std::shared_ptr<BoundedQueue<std::vector<RelayUse>>> answer;
+};
 struct StopCommand {};
-using Command =
-    std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, AllowCommand, StopCommand>;
+using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, AllowCommand,
+                             RelaysCommand, RelayUseCommand, StopCommand>;
 
 LinkEnd end_of(const std::optional<Credentials>& credentials) {
     return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
@@ -132,14 +138,19 @@ struct Link::State final : LinkPort {
             listener->expel(connection);
         }
     }
+    ConnectionId new_connection() override { return next_id++; }
     std::vector<ConnectionId> ended;
 
     // ---- commands
     void dial(const DialCommand& command, Instant now) {
         const auto id = command.connection;
+        note_queue(id, command.options.kind);
+        if (command.options.via != 0) {
+            core->dial(id, command.options, now, options.unix_now());
+            return;
+        }
         auto& made = dialled.try_emplace(id, context, id).first->second;
         core->dial(id, command.options, now, options.unix_now());
-        note_queue(id, command.options.kind);
         if (const auto connected = made.connect(command.options.to); !connected) {
             core->lose(id, connected.error());
         }
@@ -159,6 +170,10 @@ struct Link::State final : LinkPort {
             core->use(std::move(using_->contexts));
         } else if (auto* allowing = std::get_if<AllowCommand>(&command)) {
             core->allow_streams(std::move(allowing->peers));
+        } else if (auto* relaying = std::get_if<RelaysCommand>(&command)) {
+            core->allow_relays(std::move(relaying->pairs));
+        } else if (const auto* asked = std::get_if<RelayUseCommand>(&command)) {
+            asked->answer->push(core->relay_use());
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -187,6 +202,10 @@ struct Link::State final : LinkPort {
     /// To its owner's queue; events of bulk and stream connections have their own. False when that is full.
     bool hand_out(LinkEvent& event) {
         const auto id = connection_of(event);
+        const auto* said = std::get_if<PeerMessage>(&event);
+        if (said && std::holds_alternative<RelayOpen>(said->message)) {  // a node's relay connection is wanted
+            return !queues.streams || queues.streams->try_push(event);
+        }
         if (const auto* opened = std::get_if<PeerOpened>(&event)) {
             note_queue(id, opened->kind);
         }
@@ -312,6 +331,11 @@ struct Link::State final : LinkPort {
             stream_sent.store(core->stream_traffic().sent, std::memory_order_relaxed);
         }
         commands.close();
+        while (auto command = commands.try_pop()) {
+            if (const auto* asked = std::get_if<RelayUseCommand>(&*command)) {
+                asked->answer->close();
+            }
+        }
         dialled.clear();
         listener.reset();
     }
@@ -374,6 +398,16 @@ void Link::set_pace(ConnectionId connection, Pace pace) {
 
 void Link::allow_streams(std::vector<StreamPeer> peers) {
     state_->put(AllowCommand{std::move(peers)});
+}
+
+void Link::allow_relays(std::vector<RelayPair> pairs) {
+    state_->put(RelaysCommand{std::move(pairs)});
+}
+
+std::vector<RelayUse> Link::relay_use() const {
+    auto answer = std::make_shared<BoundedQueue<std::vector<RelayUse>>>(1);
+    state_->put(RelayUseCommand{answer});
+    return answer->pop().value_or(std::vector<RelayUse>());
 }
 
 Status Link::use(const Credentials& credentials) {

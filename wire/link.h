@@ -47,6 +47,7 @@ struct PeerOpened {
     std::string address;
     ConnectionId control = 0;      // of a bulk connection: the control connection it belongs to
     std::uint64_t experiment = 0;  // of a stream
+    ConnectionId carrier = 0;      // of a relayed stream: the relay connection that it goes over
 };
 struct PeerMessage {
     ConnectionId connection = 0;
@@ -83,6 +84,7 @@ struct LinkLimits {
     std::size_t joins_per_host = 16;
     std::size_t bulk_per_session = 4;
     std::size_t streams_per_peer = 4;    // accepted from one node for one experiment: restarts leave dying ones
+    std::size_t relays_per_session = 2;  // a dying one beside its successor
     std::size_t queued_messages = 2048;  // waiting to be sealed, per connection; more closes it
     std::size_t bad_messages = 8;        // refused and answered; one more closes the connection
     Duration handshake = std::chrono::seconds(10);  // until the first message; an enrolment's whole life
@@ -133,6 +135,22 @@ struct StreamPeer {
     Instant expires{};
 };
 
+/// Two nodes whose frames the coordinator forwards, for one experiment, until then, and how many bytes of them.
+struct RelayPair {
+    std::string first;
+    std::string second;
+    std::uint64_t experiment = 0;
+    Instant expires{};
+    std::uint64_t quota = std::uint64_t{1} << 40;  // both ways together
+};
+/// What has been forwarded of a pair that is allowed: bytes of the two nodes' own TLS session, both ways.
+struct RelayUse {
+    std::string first;
+    std::string second;
+    std::uint64_t experiment = 0;
+    std::uint64_t bytes = 0;
+};
+
 struct AddressedMessage {
     ConnectionId connection = 0;
     Message message;
@@ -144,6 +162,7 @@ struct ConnectOptions {
     ConnectionId control = 0;          // bulk: our control connection, whose peer it speaks for
     std::uint64_t session = 0;         // bulk: as Welcome said; presented by Attach
     Digest authority_key{};            // join: what the token says of the CA
+    ConnectionId via = 0;              // stream: not to `to`, but over our relay connection
     std::optional<StreamPeer> peer{};  // stream: exactly whom
     std::optional<Duration> within{};  // until it is open; none: limits.handshake
 };
@@ -176,6 +195,10 @@ public:
     /// Who may hold streams with this node, in place of all said before; those of others are closed, and each
     /// when its line expires.
     void allow_streams(std::vector<StreamPeer> peers);
+    /// A coordinator's: whose streams are forwarded, in place of all said before. Call it whenever rosters are sent.
+    void allow_relays(std::vector<RelayPair> pairs);
+    /// One line for each pair that is allowed. cost: waits for a turn of the link thread. Not from that thread
+    [[nodiscard]] std::vector<RelayUse> relay_use() const;
     /// A renewed certificate: shown in every handshake from now on. Connections there are go on as they are.
     ///
     /// errors  corrupt: the credentials cannot be used; nothing has changed

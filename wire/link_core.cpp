@@ -27,7 +27,17 @@ std::size_t wire_size(std::size_t frame) {
 }  // namespace
 
 LinkCore::LinkCore(LinkLimits limits, ChannelContexts contexts, LinkPort& port, AdmitPeer admit, LinkEnd end)
-    : limits_(limits), contexts_(std::move(contexts)), port_(port), admit_(std::move(admit)), end_(end) {}
+    : limits_(limits),
+      contexts_(std::move(contexts)),
+      port_(port),
+      admit_(std::move(admit)),
+      end_(end),
+      relay_({[this](ConnectionId carrier, Message message) {
+                  if (auto* peer = find(carrier); peer && peer->phase == Phase::open) {
+                      queue_relayed(*peer, std::move(message));
+                  }
+              },
+              [this](const std::string& node, const RelayOpen& open) { return ask_for_relay(node, open); }}) {}
 
 LinkCore::Peer* LinkCore::find(ConnectionId connection) {
     const auto found = peers_.find(connection);
@@ -107,6 +117,9 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
         contexts_.to_nodes = renewed_->to_nodes;
         renewed_.reset();
     }
+    if (options.via != 0 && !dial_relayed(kept, options)) {
+        return;
+    }
     const auto& own = options.kind == ConnectionKind::stream ? contexts_.to_nodes : contexts_.connecting;
     if (!joins && !own) {
         begin_close(kept, {ErrorKind::refused, "no_certificate", "this node has no certificate: join first"}, now);
@@ -126,6 +139,7 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
 // Messages before a failure count: a peer that says bye and ends has said bye.
 void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std::int64_t unix_s) {
     now_ = now;
+    unix_s_ = unix_s;
     auto* peer = find(connection);
     if (!peer || peer->phase == Phase::closing) {
         return;
@@ -204,7 +218,8 @@ void LinkCore::use(ChannelContexts contexts) {
 
 void LinkCore::close_bulk_of(ConnectionId control, const Error& why) {
     for (auto& [id, other] : peers_) {
-        if (other.kind == ConnectionKind::bulk && other.control == control && other.phase != Phase::closing) {
+        const bool its = other.kind == ConnectionKind::bulk || other.kind == ConnectionKind::relay;
+        if (its && other.control == control && other.phase != Phase::closing) {
             begin_close(other, why, now_);
         }
     }
@@ -260,6 +275,10 @@ void LinkCore::tick(Instant now) {
             const bool watched = peer->phase == Phase::open && peer->kind == ConnectionKind::control;
             be_due(watched ? std::min({peer->deadline, peer->next_heartbeat, now + longest_interval}) : peer->deadline);
         }
+    }
+    if (!relay_.empty()) {
+        relay_.tick(now);
+        be_due(now + longest_interval);
     }
     due_ = std::max(due_, now + tick_interval);
 }
@@ -356,10 +375,13 @@ void LinkCore::end(ConnectionId connection) {
     const Peer peer = std::move(found->second);
     peers_.erase(found);
     unsent_.erase(connection);
-    port_.expel(connection);
+    if (peer.carrier == 0) {
+        port_.expel(connection);
+    }
     if (peer.announced) {
         events_.emplace_back(PeerClosed{connection, peer.kind, peer.why, peer.traffic});
     }
+    end_relayed(peer);
     if (peer.kind != ConnectionKind::control || !peer.announced) {
         return;
     }
@@ -376,7 +398,7 @@ void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
         traffic_.received += received;
         traffic_.sent += sent;
     }
-    if (peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay) {
+    if ((peer.kind == ConnectionKind::stream && peer.carrier == 0) || peer.kind == ConnectionKind::relay) {
         stream_traffic_.received += received;
         stream_traffic_.sent += sent;
     }
@@ -386,6 +408,9 @@ void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
 Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
     const Message message = std::move(peer.outbox.front());
     peer.outbox.pop_front();
+    if (const auto* relayed = std::get_if<RelayFrame>(&message)) {
+        peer.relayed_bytes -= std::min(peer.relayed_bytes, relayed->payload.size());
+    }
     auto header = encode_header(message);
     const auto payload = payload_of(message);
     if (!payload && header.size() > max_header_bytes) {
@@ -457,9 +482,16 @@ void LinkCore::flush_peer(Peer& peer, Instant now) {
 
 void LinkCore::flush(Instant now) {
     now_ = now;
-    const std::vector<ConnectionId> ids(unsent_.begin(), unsent_.end());
-    for (const auto id : ids) {
-        if (auto* peer = find(id)) {
+    const auto unsent = [this] { return std::vector<ConnectionId>(unsent_.begin(), unsent_.end()); };
+    if (!relayed_.empty()) {  // first what goes onto carriers
+        for (const auto id : unsent()) {
+            if (auto* peer = find(id); peer && peer->carrier != 0) {
+                flush_relayed(*peer, now);
+            }
+        }
+    }
+    for (const auto id : unsent()) {
+        if (auto* peer = find(id); peer && peer->carrier == 0) {
             flush_peer(*peer, now);
         }
     }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "wire/link.h"
+#include "wire/relay_table.h"
 #include "wire/secure_channel.h"
 
 namespace causeway {
@@ -25,6 +26,8 @@ public:
     virtual Sent send(ConnectionId connection, Bytes& frame) = 0;
     /// Ends the connection now; nothing more comes from it.
     virtual void expel(ConnectionId connection) = 0;
+    /// A number for a connection that has no socket: a stream that comes by relay.
+    virtual ConnectionId new_connection() = 0;
 };
 
 /// What handshakes begin with; a channel keeps the one it began with.
@@ -58,6 +61,8 @@ public:
     /// certificate that a session was opened with on the rosters of others.
     void use(ChannelContexts contexts);
     void allow_streams(std::vector<StreamPeer> peers);
+    void allow_relays(std::vector<RelayPair> pairs) { relay_.allow(std::move(pairs), now_); }
+    [[nodiscard]] std::vector<RelayUse> relay_use() const { return relay_.use(); }
 
     // ---- time
     void tick(Instant now);
@@ -91,15 +96,23 @@ private:
         bool accepted = false;
         bool announced = false;  // the owner has heard of it, and hears of its end
         std::string address;
-        ConnectionId control = 0;            // bulk: whose
-        std::uint64_t session = 0;           // dialled bulk: presented by Attach
+        ConnectionId control = 0;   // bulk: whose
+        std::uint64_t session = 0;  // dialled bulk: presented by Attach
+        // A relayed stream: its frames travel as the payload of another connection's messages, as far as credits go.
+        ConnectionId carrier = 0;
+        std::uint64_t pair = 0;        // its number on the carrier
+        std::size_t frame_offset = 0;  // of the first frame that waits: sent already
+        std::uint64_t may_send = 0;    // bytes
+        std::uint64_t may_take = 0;
+        std::uint64_t owed = 0;              // taken in and not granted anew yet
+        std::size_t relayed_bytes = 0;       // of a carrier: what waits in its outbox
         std::optional<StreamPeer> rostered;  // stream: who it is with; dialled: who it must be
         std::optional<SecureChannel> channel;
         std::deque<Message> outbox;
-        std::deque<Bytes> frames;           // sealed: the one that did not fit, or a handshake's
-        std::uint32_t sealed_chunks = 0;    // in the frames that wait
-        std::uint32_t sent_chunks = 0;      // the owner has not heard of yet
-        std::deque<Message> held;           // contending: what came with the Hello
+        std::deque<Bytes> frames;         // sealed: the one that did not fit, or a handshake's
+        std::uint32_t sealed_chunks = 0;  // in the frames that wait
+        std::uint32_t sent_chunks = 0;    // the owner has not heard of yet
+        std::deque<Message> held;         // contending: what came with the Hello
         Liveness liveness;
         Pace pace = Pace::idle;
         Instant deadline = never;  // of the handshake, the contention, the enrolment or the close
@@ -133,6 +146,15 @@ private:
     void open_stream(Peer& peer, const StreamOpen& open, Instant now);
     void ask_for_stream(Peer& peer, Instant now);
     void answer_to_stream(Peer& peer, const Message& answer, Instant now);
+    void queue_relayed(Peer& carrier, Message message);
+    void open_relay(Peer& peer, Instant now);
+    bool ask_for_relay(const std::string& node, const RelayOpen& open);
+    void relay_message(Peer& carrier, Message message);
+    bool dial_relayed(Peer& peer, const ConnectOptions& options);
+    void accept_relayed(Peer& carrier, const RelayOpen& open);
+    void take_relayed(Peer& peer, Peer& carrier, ByteView bytes);
+    void flush_relayed(Peer& peer, Instant now);
+    void end_relayed(const Peer& gone);
     void deliver(Peer& peer, Message message);
     void bad_message(Peer& peer, const Error& error);
     void heard(Peer& peer, Instant now);
@@ -157,6 +179,9 @@ private:
     const LinkEnd end_;
     std::optional<ChannelContexts> renewed_;  // of a node, for the streams of its next session
     std::vector<StreamPeer> roster_;
+    RelayTable relay_;                                                        // a coordinator's
+    std::map<std::pair<ConnectionId, std::uint64_t>, ConnectionId> relayed_;  // a node's, by carrier and number
+    std::int64_t unix_s_ = 0;                                                 // of the present turn
     std::map<ConnectionId, Peer> peers_;
     std::set<ConnectionId> unsent_;  // with something to seal or send
     std::vector<LinkEvent> events_;

@@ -48,7 +48,8 @@ std::string host_of(const std::string& address) {
 }  // namespace
 
 LinkCore::Peer& LinkCore::control_of(Peer& peer) {
-    auto* control = peer.kind == ConnectionKind::bulk ? find(peer.control) : nullptr;
+    const bool has = peer.kind == ConnectionKind::bulk || peer.kind == ConnectionKind::relay;
+    auto* control = has ? find(peer.control) : nullptr;
     return control ? *control : peer;
 }
 
@@ -66,7 +67,8 @@ LinkCore::Peer* LinkCore::live_control(const Identity& identity, ConnectionId ex
 /// TLS is up. A dialled connection is usable now; an accepted one says first what it is.
 void LinkCore::opened(Peer& peer, Instant now) {
     const auto& identity = peer.channel->peer();
-    peer.counted = identity && identity->identity.role != Role::operator_ && peer.kind != ConnectionKind::join;
+    peer.counted = identity && identity->identity.role != Role::operator_ && peer.kind != ConnectionKind::join &&
+                   peer.carrier == 0;
     if (peer.counted) {  // the handshake's bytes were bytes too
         traffic_.received += peer.traffic.received;
         traffic_.sent += peer.traffic.sent;
@@ -98,7 +100,7 @@ void LinkCore::opened(Peer& peer, Instant now) {
         peer.outbox.push_back(Attach{peer.session});
         unsent_.insert(peer.id);
     }
-    if (!peer.accepted && peer.kind == ConnectionKind::stream) {
+    if (!peer.accepted && (peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay)) {
         ask_for_stream(peer, now);
         return;
     }
@@ -118,8 +120,8 @@ void LinkCore::admit(Peer& peer, Instant now) {
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
     be_due(std::min(peer.next_heartbeat, peer.deadline));
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
-                                    peer.kind == ConnectionKind::bulk ? peer.control : 0,
-                                    peer.rostered ? peer.rostered->experiment : 0});
+                                    &control_of(peer) == &peer ? 0 : peer.control,
+                                    peer.rostered ? peer.rostered->experiment : 0, peer.carrier});
     for (auto& message : std::exchange(peer.held, {})) {
         deliver(peer, std::move(message));
     }
@@ -168,8 +170,7 @@ void LinkCore::first_message(Peer& peer, Message message, Instant now) {
                         now);
         }
     } else if (open) {
-        begin_close(peer, {ErrorKind::refused, "not_a_node", "a coordinator takes no streams: connect to the node"},
-                    now);
+        open_relay(peer, now);
     } else if (const auto* claim = std::get_if<Attach>(&message)) {
         attach(peer, *claim, now);
     } else if (std::holds_alternative<Hello>(message)) {
@@ -257,7 +258,9 @@ void LinkCore::deliver(Peer& peer, Message message) {
         }
         return;
     }
-    if (!belongs_on(peer.kind, message)) {
+    const bool astray = end_ == LinkEnd::coordinator && std::holds_alternative<RelayOpen>(message) &&
+                        peer.kind == ConnectionKind::control;
+    if (!belongs_on(peer.kind, message) || astray) {
         bad_message(peer, {ErrorKind::invalid, "wrong_connection",
                            std::string(message_name(message)) + " does not belong on this connection"});
         return;
@@ -268,6 +271,11 @@ void LinkCore::deliver(Peer& peer, Message message) {
     } else if (const auto* farewell = std::get_if<Bye>(&message)) {
         peer.notice = bye(farewell->reason);
         peer.notice_at = now_;
+    }
+    const bool spoken = std::holds_alternative<ErrorNotice>(message) || std::holds_alternative<Bye>(message);
+    if (peer.kind == ConnectionKind::relay && !spoken) {
+        relay_message(peer, std::move(message));
+        return;
     }
     events_.emplace_back(PeerMessage{peer.id, std::move(message)});
 }

@@ -54,8 +54,10 @@ void LinkCore::open_stream(Peer& peer, const StreamOpen& open, Instant now) {
     }
     peer.kind = ConnectionKind::stream;
     peer.rostered = *line;
-    stream_traffic_.received += peer.traffic.received;  // the handshake's bytes were bytes too
-    stream_traffic_.sent += peer.traffic.sent;
+    if (peer.carrier == 0) {  // the handshake's bytes were bytes too
+        stream_traffic_.received += peer.traffic.received;
+        stream_traffic_.sent += peer.traffic.sent;
+    }
     peer.outbox.push_back(open);
     unsent_.insert(peer.id);
     admit(peer, now);
@@ -64,6 +66,12 @@ void LinkCore::open_stream(Peer& peer, const StreamOpen& open, Instant now) {
 /// TLS is up: is it who it must be, and may we still? Then StreamOpen is said, and its echo awaited: TLS is up at this
 /// end before the other has judged us.
 void LinkCore::ask_for_stream(Peer& peer, Instant now) {
+    if (peer.kind == ConnectionKind::relay) {
+        peer.phase = Phase::greeting;
+        peer.outbox.push_back(StreamOpen{});
+        unsent_.insert(peer.id);
+        return;
+    }
     const auto& who = *peer.channel->peer();
     const auto wanted = peer.rostered.value_or(StreamPeer{});
     if (who.fingerprint != wanted.fingerprint || who.identity.node != wanted.node || who.identity.role != wanted.role) {
@@ -90,7 +98,7 @@ void LinkCore::ask_for_stream(Peer& peer, Instant now) {
 void LinkCore::answer_to_stream(Peer& peer, const Message& answer, Instant now) {
     const auto* open = std::get_if<StreamOpen>(&answer);
     const auto* notice = std::get_if<ErrorNotice>(&answer);
-    if (open && open->experiment == peer.rostered->experiment) {
+    if (open && open->experiment == (peer.rostered ? peer.rostered->experiment : 0)) {
         admit(peer, now);
     } else if (notice) {
         begin_close(peer, {notice->kind, notice->code, notice->message}, now);

@@ -11,6 +11,7 @@ namespace {
 constexpr const char* idle_words = "nothing moves";
 constexpr Duration settle_pause = std::chrono::milliseconds(100);
 // Who sends while the other side closes for idleness has sent into nothing; the other side has seen 30 s of silence.
+constexpr Duration direct_again = std::chrono::minutes(1);  // after the relay was needed
 constexpr Duration crossing = std::chrono::seconds(10);
 
 bool is_idle_end(const Error& why) {
@@ -75,7 +76,7 @@ void StreamTable::send(const std::string& node, StreamData message, Instant now)
     }
     if (route.current != 0) {
         pump(route, now);
-    } else if (route.dialling == 0 && route.wake_at == never) {
+    } else if (route.dialling == 0 && route.wake_at == never && !route.wants_relay) {
         begin(key, route, now);
     }
 }
@@ -97,7 +98,13 @@ void StreamTable::attach(ConnectionId control, Address coordinator, std::uint64_
     coordinator_ = std::move(coordinator);
 }
 void StreamTable::detach(ConnectionId control) {
-    control_ = control_ == control ? 0 : control_;
+    if (control_ != control) {
+        return;
+    }
+    control_ = 0;
+    if (carrier_ != 0) {
+        sink_.close(carrier_, bye("the session has ended"));  // its streams go with it, and each is told
+    }
 }
 
 // ---------------------------------------------------------------- the link's words
@@ -113,6 +120,8 @@ void StreamTable::handle(LinkEvent&& event, Instant now) {
     } else if (auto* said = std::get_if<PeerMessage>(&event)) {
         if (auto* piece = std::get_if<StreamData>(&said->message)) {
             data(said->connection, std::move(*piece), now);
+        } else if (std::holds_alternative<RelayOpen>(said->message)) {
+            open_carrier(now);  // another node asks for us
         }
     }
 }
@@ -121,6 +130,9 @@ void StreamTable::handle(LinkEvent&& event, Instant now) {
 /// has not noticed. One that we dialled stays beside it, for both sides may have dialled at once; each side sends on
 /// the first it has, so that order is kept.
 void StreamTable::opened(const PeerOpened& event, Instant now) {
+    if (event.kind == ConnectionKind::relay && event.connection == carrier_) {
+        carrier_opened(now);
+    }
     if (event.kind != ConnectionKind::stream || !event.peer) {
         return;
     }
@@ -131,6 +143,7 @@ void StreamTable::opened(const PeerOpened& event, Instant now) {
     if (!accepted) {
         dialled_.erase(attempt);
         route.dialling = 0;
+        route.relaying = false;
     } else if (route.current != 0 && connections_.at(route.current).accepted) {
         const auto old = route.current;
         close_connection(old, {ErrorKind::disconnected, "replaced", "a newer stream of this node takes its place"});
@@ -138,7 +151,8 @@ void StreamTable::opened(const PeerOpened& event, Instant now) {
     }
     connections_.emplace(
         event.connection,
-        Connection{key, event.address, accepted, false, StreamAssembly(limits_.largest), {}, 0, now, {}});
+        Connection{
+            key, event.address, accepted, event.carrier, false, StreamAssembly(limits_.largest), {}, 0, now, {}});
     if (route.current == 0) {
         route.current = event.connection;
         route.wake_at = never;
@@ -147,6 +161,10 @@ void StreamTable::opened(const PeerOpened& event, Instant now) {
 }
 
 void StreamTable::closed(const PeerClosed& event, Instant now) {
+    if (event.connection == carrier_) {
+        carrier_closed(event.why);
+        return;
+    }
     if (const auto attempt = dialled_.find(event.connection); attempt != dialled_.end()) {
         const auto key = attempt->second;
         dialled_.erase(attempt);
@@ -176,11 +194,18 @@ void StreamTable::closed(const PeerClosed& event, Instant now) {
 
 void StreamTable::attempt_failed(const Key& key, Route& route, const PeerClosed& event, Instant now) {
     route.dialling = 0;
+    const bool relaying = std::exchange(route.relaying, false);
     if (route.current != 0 || route.waiting.empty()) {
         return;  // the peer was faster, or nobody wants it any more
     }
     if (event.why.code == "not_on_roster" && now - route.began < limits_.settle) {
         route.wake_at = now + settle_pause;  // its roster is on the way
+        return;
+    }
+    if (relaying) {
+        route.failures +=
+            (route.failures.empty() ? "" : "; ") + ("by relay: " + event.why.code) + ": " + event.why.message;
+        give_up(key, route, {ErrorKind::disconnected, "no_route", key.node + " cannot be reached: " + route.failures});
         return;
     }
     const auto line = roster_.find(key);
@@ -233,7 +258,9 @@ void StreamTable::sent(const PeerSent& event, Instant now) {
 // ---------------------------------------------------------------- getting a connection
 
 void StreamTable::begin(const Key& key, Route& route, Instant now) {
-    route.next_address = 0;
+    const auto line = roster_.find(key);
+    const bool skip = now < route.direct_at && control_ != 0 && line != roster_.end();
+    route.next_address = skip ? line->second.addresses.size() : 0;
     route.failures.clear();
     route.began = now;
     advance(key, route, now);
@@ -253,13 +280,70 @@ void StreamTable::advance(const Key& key, Route& route, Instant now) {
                                         .peer = line->second.peer,
                                         .within = limits_.connect});
         dialled_[route.dialling] = key;
-    } else if (addresses.empty() && now - route.began < limits_.wait_for_peer) {
+    } else if (addresses.empty() && sink_.listens && now - route.began < limits_.wait_for_peer) {
         route.wake_at = route.began + limits_.wait_for_peer;
     } else {
+        go_by_relay(key, route, now);
+    }
+}
+
+void StreamTable::go_by_relay(const Key& key, Route& route, Instant now) {
+    if (control_ == 0) {
         give_up(key, route,
                 {ErrorKind::disconnected, "no_route",
                  key.node + " cannot be reached: " +
-                     (route.failures.empty() ? "it did not connect, and no address of it is known" : route.failures)});
+                     (route.failures.empty() ? "it did not connect, and no address of it is known" : route.failures) +
+                     "; and there is no session whose coordinator could relay"});
+        return;
+    }
+    route.direct_at = now + direct_again;
+    route.wants_relay = true;
+    open_carrier(now);
+    if (carrier_open_) {
+        dial_by_relay(key, route);
+    }
+}
+
+void StreamTable::dial_by_relay(const Key& key, Route& route) {
+    route.wants_relay = false;
+    const auto line = roster_.find(key);
+    if (line == roster_.end() || route.waiting.empty() || route.current != 0) {
+        return;
+    }
+    route.relaying = true;
+    route.dialling = sink_.connect({.kind = ConnectionKind::stream, .via = carrier_, .peer = line->second.peer});
+    dialled_[route.dialling] = key;
+}
+
+void StreamTable::open_carrier(Instant now) {
+    carrier_used_ = now;
+    if (carrier_ == 0 && control_ != 0) {
+        carrier_ = sink_.connect(
+            {.to = coordinator_, .kind = ConnectionKind::relay, .control = control_, .within = limits_.connect});
+    }
+}
+
+void StreamTable::carrier_opened(Instant now) {
+    carrier_open_ = true;
+    carrier_used_ = now;
+    for (auto& [key, route] : routes_) {
+        if (route.wants_relay) {
+            dial_by_relay(key, route);
+        }
+    }
+}
+
+/// The streams that went over it have closed by themselves.
+void StreamTable::carrier_closed(const Error& why) {
+    carrier_ = 0;
+    carrier_open_ = false;
+    for (auto& [key, route] : routes_) {
+        if (std::exchange(route.wants_relay, false)) {
+            give_up(key, route,
+                    {ErrorKind::disconnected, "no_route",
+                     key.node + " cannot be reached: " + (route.failures.empty() ? "" : route.failures + "; ") +
+                         "the coordinator's relay: " + why.code + ": " + why.message});
+        }
     }
 }
 
@@ -286,6 +370,7 @@ void StreamTable::give_up(const Key& key, Route& route, Error why) {
     route.waiting.clear();
     route.waiting_bytes = 0;
     route.wake_at = never;
+    route.wants_relay = false;
     sink_.owner.lost(key.node, why);
 }
 
@@ -311,6 +396,13 @@ void StreamTable::tick(Instant now) {
     for (const auto id : idle) {
         close_connection(id, bye(idle_words));
     }
+    const bool carries = std::ranges::any_of(connections_, [](const auto& c) { return c.second.carrier != 0; }) ||
+                         std::ranges::any_of(routes_, [](const auto& r) { return r.second.dialling != 0; });
+    carrier_used_ = carries ? now : carrier_used_;
+    if (carrier_open_ && now - carrier_used_ > limits_.idle) {
+        carrier_open_ = false;
+        sink_.close(std::exchange(carrier_, 0), bye(idle_words));
+    }
     for (auto& [key, route] : routes_) {
         if (now >= route.wake_at) {
             advance(key, route, now);
@@ -326,7 +418,8 @@ std::vector<std::string> StreamTable::routes() const {
     std::vector<std::string> lines;
     for (const auto& [key, route] : routes_) {
         if (route.current != 0) {
-            lines.push_back(key.node + " direct " + connections_.at(route.current).address);
+            const auto& connection = connections_.at(route.current);
+            lines.push_back(key.node + (connection.carrier != 0 ? " relayed" : " direct " + connection.address));
         }
     }
     return lines;

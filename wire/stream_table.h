@@ -24,6 +24,7 @@ struct StreamSink {
     std::function<void(ConnectionId, Error)> close;
     std::function<void(std::vector<StreamPeer>)> allow;
     StreamCallbacks owner;
+    bool listens = true;  // others can connect to this node
 };
 
 class StreamTable {
@@ -53,7 +54,8 @@ private:
         Key key;
         std::string address;
         bool accepted = false;
-        bool heard = false;  // a message came over it
+        ConnectionId carrier = 0;  // relayed
+        bool heard = false;        // a message came over it
         StreamAssembly assembly;
         std::deque<std::size_t> in_link;  // sizes of what the link has not handed on yet
         std::size_t in_link_bytes = 0;
@@ -69,7 +71,10 @@ private:
         std::size_t next_address = 0;
         std::string failures;
         Instant began{};
-        Instant wake_at = never;  // of the next try, or of the end of waiting for the peer
+        Instant wake_at = never;   // of the next try, or of the end of waiting for the peer
+        bool wants_relay = false;  // as soon as the relay connection is there
+        bool relaying = false;     // what is dialled goes by relay
+        Instant direct_at{};       // before that the relay is tried at once: no address answered lately
     };
 
     void opened(const PeerOpened& event, Instant now);
@@ -80,6 +85,11 @@ private:
     void begin(const Key& key, Route& route, Instant now);
     void advance(const Key& key, Route& route, Instant now);
     void pump(Route& route, Instant now);
+    void go_by_relay(const Key& key, Route& route, Instant now);
+    void dial_by_relay(const Key& key, Route& route);
+    void open_carrier(Instant now);
+    void carrier_opened(Instant now);
+    void carrier_closed(const Error& why);
     void give_up(const Key& key, Route& route, Error why);
     void close_connection(ConnectionId id, Error why);
 
@@ -91,6 +101,9 @@ private:
     std::map<ConnectionId, Key> dialled_;             // attempts under way
     ConnectionId control_ = 0;                        // the session whose coordinator relays; 0: none
     Address coordinator_;
+    ConnectionId carrier_ = 0;  // our relay connection; 0: none
+    bool carrier_open_ = false;
+    Instant carrier_used_{};
 };
 
 }  // namespace causeway

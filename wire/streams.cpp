@@ -54,7 +54,8 @@ struct Streams::State {
           table({[this](ConnectOptions options) { return link.connect(std::move(options)); },
                  [this](ConnectionId to, Message message) { link.send(to, std::move(message)); },
                  [this](ConnectionId which, Error why) { link.close(which, std::move(why)); },
-                 [this](std::vector<StreamPeer> peers) { link.allow_streams(std::move(peers)); }, std::move(callbacks)},
+                 [this](std::vector<StreamPeer> peers) { link.allow_streams(std::move(peers)); }, std::move(callbacks),
+                 link.port() != 0},
                 limits) {}
 
     /// An event of nobody ends the thread's wait; where the queue is full it does not wait.

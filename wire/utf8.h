@@ -1,13 +1,13 @@
-// Whether bytes are text: what decode asks of every text that a peer sends. Internal to wire/.
+// Whether a peer's text is UTF-8: what is not would break the JSON that it ends up in.
 //
-// threads  reentrant
+// As strict as RFC 3629: no overlong forms, no surrogates, nothing beyond U+10FFFF.
+// Thread: any.
 #pragma once
 
 #include <string_view>
 
 namespace causeway {
 
-/// Well-formed UTF-8: no overlong forms, no surrogates, nothing beyond U+10FFFF.
 inline bool is_utf8(std::string_view text) {
     for (std::size_t i = 0; i < text.size();) {
         const auto lead = static_cast<unsigned char>(text[i]);

@@ -72,15 +72,16 @@ TrainResult train_alone(const ModelState& start, std::optional<OptimizerState> o
     const auto name = "client-" + std::to_string(client);
     const Dataset data = points(10 + 7 * client, client + 1);
     TrainingBatches batches(data, 4, {.seed = seed, .round = round, .node = node_key(name)});
-    auto result = make_trainer()->train({.program = *compile_flow("local-epochs", {.chain = chain, .cell = whole_chain(chain)}),
-                                         .chain = chain,
-                                         .start = start,
-                                         .optimizer = *parse_optimizer("sgd learning_rate=0.1 momentum=0.9"),
-                                         .optimizer_state = std::move(optimizer),
-                                         .batch = 4,
-                                         .local_epochs = 2,
-                                         .draws = {.seed = seed, .round = round, .node = node_key(name)}},
-                                        batches);
+    auto result =
+        make_trainer()->train({.program = *compile_flow("local-epochs", {.chain = chain, .cell = whole_chain(chain)}),
+                               .chain = chain,
+                               .start = start,
+                               .optimizer = *parse_optimizer("sgd learning_rate=0.1 momentum=0.9"),
+                               .optimizer_state = std::move(optimizer),
+                               .batch = 4,
+                               .local_epochs = 2,
+                               .draws = {.seed = seed, .round = round, .node = node_key(name)}},
+                              batches);
     REQUIRE(result);
     return *std::move(result);
 }

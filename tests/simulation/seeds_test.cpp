@@ -210,7 +210,8 @@ std::string end_of(const std::string& transcript, std::size_t shown) {
 }
 
 /// With `shown` lines of the transcript of a seed that fails.
-void require_good(std::uint64_t seed, Regimes regimes, std::size_t shown, std::uint64_t& checks, std::uint32_t& commits) {
+void require_good(std::uint64_t seed, Regimes regimes, std::size_t shown, std::uint64_t& checks,
+                  std::uint32_t& commits) {
     Run run{.seed = seed, .regimes = regimes, .problems = {}, .transcript = {}};
     run.go();
     checks += run.checks;

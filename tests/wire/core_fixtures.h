@@ -25,6 +25,8 @@ struct Network final : LinkPort {
         return Sent::yes;
     }
     void expel(ConnectionId connection) override { expelled.insert(connection); }
+    ConnectionId new_connection() override { return next++; }
+    ConnectionId next = 1000;
 };
 
 struct Node {

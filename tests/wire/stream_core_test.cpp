@@ -244,7 +244,7 @@ struct Speaker {
     }
 };
 
-TEST_CASE("a node takes no session and a coordinator no stream: each says what it is", "[wire][streams]") {
+TEST_CASE("a node takes no session, and a coordinator no stream of somebody without one", "[wire][streams]") {
     Pair pair;
     pair.allow();
     SECTION("a hello, or an attach, to a node") {
@@ -263,7 +263,7 @@ TEST_CASE("a node takes no session and a coordinator no stream: each says what i
         Speaker speaker(*ChannelContext::connecting(pair.client_credentials));
         REQUIRE(coordinator.core.accept(1, "192.0.2.1:5000", pair.now));
         speaker.talk(coordinator, 1, StreamOpen{experiment}, pair.now);
-        CHECK(speaker.code() == "not_a_node");
+        CHECK(speaker.code() == "unknown_session");
         CHECK(coordinator.take<PeerOpened>().empty());
     }
 }

@@ -120,9 +120,9 @@ struct Desk {
     void roster(std::vector<std::string> addresses, std::uint32_t expires_ms = 60'000) {
         table.roster({{{"host-1", "host", {}, experiment, std::move(addresses), expires_ms}}}, now);
     }
-    void open(ConnectionId id, const std::string& node = "host-1") {
+    void open(ConnectionId id, const std::string& node = "host-1", ConnectionId carrier = 0) {
         table.handle(PeerOpened{id, ConnectionKind::stream, PeerIdentity{{"clinic", Role::host, node}, {}},
-                                "10.0.0.3:7401", 0, experiment},
+                                "10.0.0.3:7401", 0, experiment, carrier},
                      now);
     }
     void lose(ConnectionId id, Error why) {
@@ -390,6 +390,75 @@ TEST_CASE("when both sides dial at once each keeps to the connection it has firs
     desk.arrive(desk.dialled.back().id, message(5));
     CHECK(desk.delivered.size() == 1);
     CHECK(desk.lost.empty());
+}
+
+TEST_CASE("the relay is used when no address answers: a connection to the coordinator first, then one inside it",
+          "[wire][relay]") {
+    Desk desk;
+    desk.table.attach(9, {"coordinator", 7400}, 77);
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10, 1), desk.now);
+    desk.lose(desk.dialled.back().id, nothing_there);
+    REQUIRE(desk.dialled.size() == 2);
+    const auto carrier = desk.dialled.back();
+    CHECK(carrier.options.kind == ConnectionKind::relay);
+    CHECK(carrier.options.to == Address{"coordinator", 7400});
+    CHECK(carrier.options.control == 9);
+    SECTION("it opens") {
+        desk.table.handle(PeerOpened{carrier.id, ConnectionKind::relay, {}, "", 9}, desk.now);
+        REQUIRE(desk.dialled.size() == 3);
+        const auto inner = desk.dialled.back();
+        CHECK(inner.options.via == carrier.id);
+        CHECK(inner.options.peer->node == "host-1");
+        SECTION("and the peer answers; the next loss goes the same way at once") {
+            desk.open(inner.id, "host-1", carrier.id);
+            CHECK(desk.sent.size() == 1);
+            CHECK(desk.table.routes() == std::vector<std::string>{"host-1 relayed"});
+            desk.lose(inner.id, gone);
+            CHECK(desk.lost.size() == 1);
+            desk.table.send("host-1", message(10, 2), desk.now);
+            CHECK(desk.dialled.back().options.via == carrier.id);
+            desk.pass(seconds(61));
+            desk.lose(desk.dialled.back().id, gone);
+            desk.roster({"10.0.0.3:7401"});
+            desk.table.send("host-1", message(10, 2), desk.now);
+            CHECK(desk.dialled.back().options.via == 0);  // a minute later the addresses are tried again
+        }
+        SECTION("and the peer does not") {
+            desk.lose(inner.id, {ErrorKind::disconnected, "peer_gone", "not connected"});
+            REQUIRE(desk.lost.size() == 1);
+            CHECK(desk.lost.front().second.code == "no_route");
+            CHECK(desk.lost.front().second.message.find("10.0.0.3:7401: unreachable") != std::string::npos);
+            CHECK(desk.lost.front().second.message.find("by relay: peer_gone") != std::string::npos);
+        }
+        SECTION("and it is idle after a while") {
+            desk.lose(inner.id, gone);
+            desk.pass(seconds(32));
+            REQUIRE_FALSE(desk.closed.empty());
+            CHECK(desk.closed.back().first == carrier.id);
+            CHECK(desk.closed.back().second.code == "bye");
+        }
+    }
+    SECTION("the coordinator refuses it") {
+        desk.lose(carrier.id, {ErrorKind::refused, "unknown_session", "none"});
+        REQUIRE(desk.lost.size() == 1);
+        CHECK(desk.lost.front().second.message.find("relay: unknown_session") != std::string::npos);
+    }
+    SECTION("the session ends") {
+        desk.table.detach(9);
+        CHECK(desk.closed.back().first == carrier.id);
+    }
+}
+
+TEST_CASE("a node that is asked for by relay opens its relay connection", "[wire][relay]") {
+    Desk desk;
+    desk.table.handle(PeerMessage{9, RelayOpen{1, "site-a", experiment}}, desk.now);
+    CHECK(desk.dialled.empty());  // without a session there is none
+    desk.table.attach(9, {"coordinator", 7400}, 77);
+    desk.table.handle(PeerMessage{9, RelayOpen{1, "site-a", experiment}}, desk.now);
+    desk.table.handle(PeerMessage{9, RelayOpen{2, "site-b", experiment}}, desk.now);
+    REQUIRE(desk.dialled.size() == 1);
+    CHECK(desk.dialled.front().options.kind == ConnectionKind::relay);
 }
 
 TEST_CASE("a stream that ends because the roster has let it go is no loss", "[wire][streams]") {

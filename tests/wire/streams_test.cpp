@@ -35,6 +35,8 @@ struct StreamNode {
         streams.reset();
         link.reset();
     }
+    StreamNode(const StreamNode&) = delete;
+    StreamNode& operator=(const StreamNode&) = delete;
     [[nodiscard]] RosterEntry entry(std::uint32_t expires_ms = 60'000) const {
         std::vector<std::string> addresses;
         if (link->port() != 0) {
@@ -119,6 +121,81 @@ TEST_CASE("when its line of the roster expires a stream ends, at both ends", "[w
     REQUIRE(mesh.host.take().has_value());
     CHECK(mesh.host.take_loss()->code == "roster_expired");
     CHECK(mesh.client.take_loss()->code == "roster_expired");
+}
+
+/// Two nodes that nobody can connect to, with sessions at a coordinator.
+struct Islands {
+    Federation federation;
+    TestLink coordinator{federation.node(Role::coordinator, "coordinator"), Address{"127.0.0.1", 0}};
+    StreamNode host{federation.node(Role::host, "host-1")};
+    StreamNode client{federation.node(Role::client, "site-a")};
+
+    void join(StreamNode& node) {
+        const auto session = node.link->connect({.to = coordinator.address()});
+        REQUIRE(TestLink::wait_for<PeerOpened>(*node.control).has_value());
+        node.link->send(session, Hello{});
+        const auto opened = coordinator.wait<PeerOpened>();
+        REQUIRE(opened.has_value());
+        node.streams->attach(session, coordinator.address(), opened->connection);
+    }
+    Islands() {
+        join(host);
+        join(client);
+        host.streams->roster({{client.entry()}}, real_now());
+        client.streams->roster({{host.entry()}}, real_now());
+    }
+    void allow(std::uint64_t quota = 1 << 30) {
+        coordinator.link->allow_relays(
+            {{"site-a", "host-1", experiment, real_now() + std::chrono::seconds(60), quota}});
+    }
+};
+
+TEST_CASE("two nodes that nobody can connect to exchange messages through the coordinator", "[wire][relay]") {
+    Islands islands;
+    islands.allow();
+    std::uint32_t batch = 0;
+    for (const std::size_t size : {std::size_t{1}, std::size_t{65'536}, 9 * max_chunk_bytes + 5}) {
+        islands.client.streams->send("host-1", message(size, ++batch));
+        const auto up = islands.host.take();
+        REQUIRE(up.has_value());
+        CHECK(*up == message(size, batch));
+        islands.host.streams->send("site-a", message(size, batch));
+        const auto down = islands.client.take();
+        REQUIRE(down.has_value());
+        CHECK(*down == message(size, batch));
+    }
+    CHECK(islands.client.streams->routes() == std::vector<std::string>{"host-1 relayed"});
+    CHECK(islands.host.streams->routes() == std::vector<std::string>{"site-a relayed"});
+    const auto use = islands.coordinator.link->relay_use();
+    REQUIRE(use.size() == 1);
+    CHECK(use.front().bytes > 18 * max_chunk_bytes);
+    CHECK(islands.coordinator.link->traffic().received > 18 * max_chunk_bytes);
+    CHECK_FALSE(islands.coordinator.wait_message<RelayFrame>(std::chrono::milliseconds(50)).has_value());
+}
+
+TEST_CASE("when the relay does not help either, the owner hears why", "[wire][relay]") {
+    Islands islands;
+    SECTION("the coordinator has not allowed the pair") {
+        islands.client.streams->send("host-1", message(10));
+        const auto why = islands.client.take_loss();
+        REQUIRE(why.has_value());
+        CHECK(why->code == "no_route");
+        CHECK(why->message.find("by relay: not_on_roster") != std::string::npos);
+    }
+    SECTION("the quota is used up") {
+        islands.allow(100'000);
+        islands.client.streams->send("host-1", message(200'000));
+        const auto why = islands.client.take_loss();
+        REQUIRE(why.has_value());
+        CHECK(why->code == "relay_quota");
+    }
+    SECTION("the session ends") {
+        islands.allow();
+        islands.client.streams->send("host-1", message(10));
+        REQUIRE(islands.host.take().has_value());
+        islands.client.link.reset();
+        CHECK(islands.host.take_loss().has_value());
+    }
 }
 
 TEST_CASE("a node is no coordinator, and a coordinator no node", "[wire][streams]") {
