@@ -278,7 +278,7 @@ void add_experiments(Parser& parser) {
     app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors or NAME.npz)")
         ->type_name("FILE");
     add_choice(app, "--format", exported->format, {"safetensors", "npz"},
-               "with its architecture, or for numpy (tensors by name only)");
+               "with its architecture, or tensors alone for numpy");
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
         ->type_name("N")
         ->each([exported](const std::string&) { exported->chosen_round = true; });

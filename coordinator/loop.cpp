@@ -102,11 +102,39 @@ void Loop::release() {
     }
 }
 
+/// Nodes that cannot reach each other stream through here: those that a client's roster pairs, and no others.
+void Loop::allow_relays(ConnectionId session, const Roster& roster) {
+    const auto known = sessions_.find(session);
+    if (known == sessions_.end() || known->second.peer.identity.role != Role::client) {
+        return;  // the client's side of a pair is enough
+    }
+    const auto& client = known->second.peer.identity.node;
+    auto& pairs = relays_[client];
+    pairs.clear();
+    for (const auto& entry : roster.entries) {
+        pairs.push_back({.first = client,
+                         .second = entry.node,
+                         .experiment = entry.experiment,
+                         .expires = now_ + std::chrono::milliseconds(entry.expires_ms)});
+    }
+    if (pairs.empty()) {
+        relays_.erase(client);
+    }
+    std::vector<RelayPair> all;
+    for (const auto& [node, of_node] : relays_) {
+        all.insert(all.end(), of_node.begin(), of_node.end());
+    }
+    partners_.link.allow_relays(std::move(all));
+}
+
 /// A step's messages go together: the link seals what one peer gets into one frame, and is woken once.
 void Loop::send(std::vector<Send> sends) {
     std::vector<AddressedMessage> messages;
     for (auto& send : sends) {
         keep_pace(send.session, send.message);
+        if (const auto* roster = std::get_if<Roster>(&send.message)) {
+            allow_relays(send.session, *roster);
+        }
         if (auto* committed = std::get_if<Committed>(&send.message)) {
             // By what is durable: the machines know nothing of the log.
             committed->audit_head = partners_.store.audit_head();

@@ -93,6 +93,7 @@ private:
     void keep_pace(ConnectionId connection, const Message& message);
     void start(const Job& job);
     void fetch(const AbsorbUpdate& job);
+    void allow_relays(ConnectionId session, const Roster& roster);
     void cancel(const CancelAbsorb& job);
 
     void on(const LinkEvent& event);
@@ -128,6 +129,7 @@ private:
     std::map<std::uint64_t, Question> questions_;  // by the number that the node was asked under
     std::uint64_t last_question_ = 0;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
+    std::map<std::string, std::vector<RelayPair>> relays_;  // by client: whom its last roster lets it reach
     std::map<std::uint64_t, std::vector<SaveEvaluation>> evaluations_;  // by the step that stores them
     std::map<std::uint64_t, CommitStored> committing_;  // by the step that holds it
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives

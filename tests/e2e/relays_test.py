@@ -2,7 +2,7 @@
 import os
 import unittest
 
-from federation import Child, Federation, events, run, DIGITS
+from federation import Child, Federation, events, free_port, run, DIGITS
 
 SETTINGS = ["--set", "experiment.rounds=4", "--set", "sync.min_clients=3", "--set", "sync.quorum=100%"]
 
@@ -15,15 +15,15 @@ class RelayFederation(Federation):
         self.children[name] = Child(words, self.folder, name)
         return self.children[name]
 
-    def start_host(self, number, token=""):
+    def start_host(self, number, token="", *more):
         name = f"host-{number}"
         words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
-                 "--allow", "split", "--listen", "127.0.0.1:0"]
+                 "--allow", "split", "--listen", "127.0.0.1:0", *more]
         self.children[name] = Child(words, self.folder, name)
         return self.children[name]
 
-    def join_host(self, number=1):
-        host = self.start_host(number, self.token(f"host-{number}", "--role", "host"))
+    def join_host(self, number=1, *more):
+        host = self.start_host(number, self.token(f"host-{number}", "--role", "host"), *more)
         host.event(lambda e: "joined" in e.get("text", ""))
 
     def submit(self, *arguments):
@@ -110,6 +110,11 @@ class Relays(unittest.TestCase):
             self.federation.start_coordinator()
         self.after_round(experiment, 2, kill)
         self.check_end(experiment)
+
+    def test_nodes_that_cannot_reach_each_other_stream_through_the_coordinator_to_the_same_model(self):
+        self.federation.join_clients(3)
+        self.federation.join_host(1, "--advertise", f"127.0.0.1:{free_port()}")  # nobody listens there
+        self.check_end(self.federation.submit())
 
     def test_a_client_without_allow_split_is_not_drawn_and_the_reason_says_so(self):
         for number in (1, 2, 3):
