@@ -93,6 +93,7 @@ struct TrainJob {
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
     Draws draws;                     // seed, round and node; step and row are filled in
+    Compute compute = Compute::f32;  // of the factors of products; parameters and all else stay f32
     std::uint32_t microbatches = 1;  // equal parts of a batch, for programs that repeat over them
     GradientHook* hook = nullptr;
     std::function<Duration()> clock;  // empty: no times are taken
@@ -169,6 +170,7 @@ public:
     ///
     /// errors   invalid: the program does not fit the chain, a state does not, a label is out of range, no epochs;
     ///          unsupported `program_unsupported`: an instruction that this trainer does not run, named;
+    ///          unsupported `kernel_unsupported`: bf16 on a processor without it;
     ///          invalid `program_waits`: train met a receive whose message was not there;
     ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
     /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
@@ -190,16 +192,15 @@ private:
 
     friend class TrainingRun;
 
-    Result<std::unique_ptr<Workspace>> take_workspace(const Chain& chain, const Segment& segment, std::uint64_t rows);
-    void give_back(std::unique_ptr<Workspace> workspace);
+    Result<std::shared_ptr<Workspace>> workspace_for(const Chain& chain, const Segment& segment, std::uint64_t rows,
+                                                     Compute compute);
     Status forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                            const BatchWork& work);
     static Status run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,
                               const BatchWork& work);
 
-    std::unique_ptr<PlanCache> plans_;
-    std::unique_ptr<Workspace> idle_;  // of the job that ended last
-    std::size_t lent_ = 0;             // to runs and evaluations under way
+    Device device_;
+    std::shared_ptr<Workspace> last_;  // of the job that began last, which may be under way
 };
 
 /// Whether a trainer would run this program: what a node checks before it accepts an assignment.
