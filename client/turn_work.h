@@ -62,6 +62,6 @@ private:
 };
 
 /// Whether this build could do the work of a cell. errors: as TurnWork::begin, but for examples and segment
-Status check_cell(const Assign& assign);
+Status check_cell(const Assign& assign, const Status& bf16);
 
 }  // namespace causeway::node

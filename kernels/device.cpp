@@ -153,6 +153,15 @@ Result<Device> Device::open(std::string_view name, const DeviceOptions& options)
 std::string Device::signature() const { return handle_->backend.signature(handle_->device); }
 std::string_view Device::name() const { return handle_->backend.name; }
 
+std::string_view to_string(Compute compute) { return compute == Compute::bf16 ? "bf16" : "f32"; }
+
+Status Device::check(Compute compute) const {
+    cw_op op = ops::matmul({.batch = 0, .inputs = 1, .outputs = 1});  // prepared without work
+    op.integers[CW_COMPUTE] = static_cast<std::int64_t>(compute);
+    const auto plan = prepare(op);
+    return plan ? Status{} : Status{fail(plan.error())};
+}
+
 Result<Plan> Device::prepare(const cw_op& op) const {
     cw_plan* raw = nullptr;
     cw_error error;

@@ -80,6 +80,10 @@ private:
     std::shared_ptr<Open> open_;
 };
 
+/// In what the factors of products are: f32, or rounded to bf16 (kernels/backend.h).
+enum class Compute { f32 = CW_COMPUTE_F32, bf16 = CW_COMPUTE_BF16 };
+std::string_view to_string(Compute compute);
+
 /// An open backend.
 ///
 /// threads  thread-bound, but for plans of streaming kinds
@@ -91,6 +95,8 @@ public:
     /// "cpu onednn-2.6.0 avx512 threads=1": equal inputs on equal signatures give equal bits.
     [[nodiscard]] std::string signature() const;
     [[nodiscard]] std::string_view name() const;
+    /// errors   unsupported `kernel_unsupported`: the processor lacks the instructions, which the message names
+    [[nodiscard]] Status check(Compute compute) const;
     /// errors   unsupported `kernel_unsupported`: the backend lacks a required kind; invalid `bad_operation`
     /// cost     up to milliseconds (matmul kinds generate code once per shape); streaming kinds are free
     Result<Plan> prepare(const cw_op& op) const;
@@ -105,9 +111,6 @@ private:
     explicit Device(std::shared_ptr<Handle> handle) : handle_(std::move(handle)) {}
     std::shared_ptr<Handle> handle_;
 };
-
-/// In what the factors of products are: f32, or rounded to bf16 (kernels/backend.h).
-enum class Compute { f32 = CW_COMPUTE_F32, bf16 = CW_COMPUTE_BF16 };
 
 /// Plans by op: prepared at first use, so that a training loop can ask at every step (0.1 us when found). All products
 /// that come from one cache are computed in the same way, so layers need not know of it.

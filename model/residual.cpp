@@ -16,8 +16,8 @@ namespace {
 constexpr std::int64_t max_filters = std::int64_t{1} << 20;
 
 /// Scratch memory: both branches' own. Temporary memory: theirs, one after the other, and behind it two values: the
-/// shortcut's output or the sum's gradient, and the shortcut's part of the input's gradient. The shortcut's output is not
-/// kept, because its last layer, a norm, does not read it again.
+/// shortcut's output or the sum's gradient, and the shortcut's part of the input's gradient. The shortcut's output is
+/// not kept, because its last layer, a norm, does not read it again.
 class ResidualPlan : public LayerPlan {
 public:
     ResidualPlan(SequencePlan main, SequencePlan shortcut, bool identity, std::uint64_t inputs, std::uint64_t outputs)
@@ -78,7 +78,9 @@ public:
 private:
     static std::uint64_t bytes_of(std::uint64_t elements) { return (elements * sizeof(float) + 63) / 64 * 64; }
     /// Where this plan's own part of the temporary memory begins.
-    std::uint64_t rest() const { return (std::max(main_.temporary_bytes(), shortcut_.temporary_bytes()) + 63) / 64 * 64; }
+    std::uint64_t rest() const {
+        return (std::max(main_.temporary_bytes(), shortcut_.temporary_bytes()) + 63) / 64 * 64;
+    }
     Operand part(const LayerForward& call, std::uint64_t offset, std::uint64_t elements) const {
         return {static_cast<const std::byte*>(call.temporary) + rest() + offset, elements, CW_F32};
     }

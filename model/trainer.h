@@ -93,7 +93,6 @@ struct TrainJob {
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
     Draws draws;                     // seed, round and node; step and row are filled in
-    Compute compute = Compute::f32;  // of the factors of products; parameters and all else stay f32
     std::uint32_t microbatches = 1;  // equal parts of a batch, for programs that repeat over them
     GradientHook* hook = nullptr;
     std::function<Duration()> clock;  // empty: no times are taken

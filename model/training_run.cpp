@@ -1,7 +1,7 @@
 // A training job from its checks to its result: model to the device, the program there, the end model back.
 //
-// The run owns its job and shares its workspace with the trainer, so several of them can take turns on the trainer's one
-// thread; once a run lets go of its workspace, the next job of the same shape gets it.
+// The run owns its job and shares its workspace with the trainer, so several of them can take turns on the trainer's
+// one thread; once a run lets go of its workspace, the next job of the same shape gets it.
 #include "model/training_run.h"
 
 #include <algorithm>
@@ -124,7 +124,7 @@ Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
         return TrainingRun(std::move(parts));
     }
     const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
-    TRY_ASSIGN(parts->workspace, workspace_for(job.chain, segment, rows, job.compute));
+    TRY_ASSIGN(parts->workspace, workspace_for(job.chain, segment, rows, job.optimizer.rule.compute));
     TRY(parts->workspace->prepare_training(parts->state.moments.size()));
     TRY(parts->workspace->put_model(job.start));
     TRY(parts->workspace->put_moments(parts->state.moments));

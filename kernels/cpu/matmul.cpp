@@ -1,10 +1,10 @@
-// Dense products by oneDNN's matmul primitive, one per (op, shape), row-major operands; packed weights as it likes them.
+// Dense products by oneDNN's matmul primitive, one per (op, shape); operands row-major, packed weights as it likes.
 //
 // Packing costs about what it saves in one product, and weights change at every step of training: so plain [out, in]
 // weights are the rule, and packed ones are for whoever uses a version again. Layouts are never decided by a timing: a
-// timing would change bits between runs. dnnl_sgemm is not used: its bits depend on the number of threads. AVX-512: rows
-// do not depend on the batch, nor bits on the threads or on packing; AVX2: they can (docs/performance.md), so there
-// nothing is packed. Thread: the trainer's; it enters OpenMP with exactly the device's thread count.
+// timing would change bits between runs. dnnl_sgemm is not used: its bits depend on the number of threads. AVX-512:
+// rows do not depend on the batch, nor bits on the threads or on packing; AVX2: they can (docs/performance.md), so
+// there nothing is packed. Thread: the trainer's; it enters OpenMP with exactly the device's thread count.
 #include "kernels/cpu/matmul.h"
 
 #include <fmt/format.h>
