@@ -62,8 +62,8 @@ typedef struct cw_view {
 /* Kinds. For each: operands in order (in, out, inout), attributes (fixed in the plan: `integers[i]`, `reals[i]`), and
  * scalars (doubles in host memory, given at each run, because learning rates and step numbers change).
  * Shape letters: B batch, I inputs, O outputs, V classes, N elements. All f32 unless said. Operands never overlap
- * unless "in place" is said. "Streaming" kinds accept CW_ANY, are single-threaded, need no workspace, and may run on
- * any thread at once with the same plan; all others belong to the trainer thread.
+ * unless "in place" is said. "Streaming" kinds accept CW_ANY and need no workspace; on a device of one thread they may
+ * run on any thread at once with the same plan. All others, and all of several threads, belong to the trainer thread.
  * NaN and infinity in the inputs propagate as IEEE arithmetic says; no kind traps or reads outside its views. */
 typedef enum cw_kind {
     /* ---- required: a backend without one of these is refused when a plan needs it ---- */

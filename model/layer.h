@@ -1,6 +1,6 @@
 // What a layer is: a text, a shape rule, parameters, and work that is prepared once per batch size.
 //
-// Between layers flows a list of tensors (one today; attention masks or a residual's second branch later), row-major,
+// Between layers flows a list of tensors (one in all layers so far; an attention mask would be a second), row-major,
 // batch first. A layer keeps no values: parameters live in the model's arenas, activations with whoever runs the layer,
 // so one layer serves any number of replicas, versions and batches in flight.
 //

@@ -56,7 +56,7 @@ public:
     /// shapes   features f32[rows, input...], targets f32[rows, outputs]
     /// errors   invalid `no_targets`: several outputs, and only one label an example
     virtual Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets);
-    /// After the loss of each batch: `step` of `steps`, the batch's mean loss.
+    /// After each batch's loss, or its step where another cell knows the loss (then 0): `step` of `steps`, its mean.
     virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
     /// Asked before each batch, and before each wait.
     [[nodiscard]] virtual bool stop_requested() const { return false; }
