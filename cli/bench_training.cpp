@@ -106,15 +106,51 @@ double least_seconds(int repeats, const std::function<void()>& call) {
     return least;
 }
 
-/// GFLOP/s of a large product: what the machine can do.
-Result<double> peak_rate(int threads) {
+/// Seconds of a product with plain weights, with packed ones, and of packing them.
+struct ProductTimes {
+    double plain = 0, packed = 0, packing = 0;
+};
+
+Result<ProductTimes> time_product(const ops::MatmulShape& shape, int threads) {
     TRY_ASSIGN(const auto device, Device::open("auto", {.threads = threads}));
-    const ops::MatmulShape shape{512, 1024, 1024};
     TRY_ASSIGN(auto plan, device.prepare(ops::matmul(shape, ops::Bias::absent)));
-    const auto x = random_values(512 * 1024), w = random_values(1024 * 1024);
-    std::vector<float> y(512 * 1024);
-    const double least = least_seconds(50, [&] { std::ignore = plan.run({x, w, y}); });
-    return 2.0 * 512 * 1024 * 1024 / least * 1e-9;
+    const auto x = random_values(static_cast<std::size_t>(shape.batch * shape.inputs));
+    const auto w = random_values(static_cast<std::size_t>(shape.outputs * shape.inputs));
+    std::vector<float> y(static_cast<std::size_t>(shape.batch * shape.outputs));
+    constexpr int repeats = 100;
+    ProductTimes times;
+    times.plain = least_seconds(repeats, [&] { std::ignore = plan.run({x, w, y}); });
+    times.packed = times.plain;
+    if (plan.packed_bytes() > 0) {
+        TRY_ASSIGN(const auto packed, device.allocate(plan.packed_bytes()));
+        times.packing = least_seconds(repeats, [&] { std::ignore = plan.pack(w, packed.get()); });
+        times.packed = least_seconds(repeats, [&] { std::ignore = plan.run_packed({x, w, y}, packed.get()); });
+    }
+    return times;
+}
+
+std::string threads_text(int threads) {
+    return fmt::format("{} thread{}", threads, threads == 1 ? "" : "s");
+}
+
+/// What the processor gives in a large product, and how much of that a small one gets. Returns the former in GFLOP/s.
+Result<double> product_rows(int threads, std::vector<BenchRow>& rows) {
+    const auto rate = [](const ops::MatmulShape& shape, double time) {
+        return 2e-9 * static_cast<double>(shape.batch * shape.inputs * shape.outputs) / time;
+    };
+    constexpr ops::MatmulShape large{512, 1024, 1024}, small{64, 1024, 1024};
+    TRY_ASSIGN(const auto of_large, time_product(large, threads));
+    TRY_ASSIGN(const auto of_small, time_product(small, threads));
+    const double peak = rate(large, std::min(of_large.packed, of_large.plain));
+    const double packed = rate(small, of_small.packed);
+    rows.push_back({"product 512x1024x1024, packed weights, " + threads_text(threads), peak, "GFLOP/s",
+                    "what the processor gives", ""});
+    rows.push_back({"product 64x1024x1024, packed weights, " + threads_text(threads), packed, "GFLOP/s",
+                    fmt::format("{:.0f} % of that; plain weights {:.1f}; packing {:.2f} ms, the product {:.2f}",
+                                100 * packed / peak, rate(small, of_small.plain), 1e3 * of_small.packing,
+                                1e3 * of_small.packed),
+                    "85 % of the peak"});
+    return peak;
 }
 
 /// The peak of resident memory is counted anew from here (Linux, proc(5): clear_refs).
@@ -143,12 +179,14 @@ Result<TrainJob> job_of(const Workload& work) {
     return job;
 }
 
-/// A step's time and its memory, two rows.
-Result<std::vector<BenchRow>> step_rows(const Workload& work, int threads, double peak) {
+/// A step's time and its memory, two rows. `f32_ms` is the time in f32 once it is known.
+Result<std::vector<BenchRow>> step_rows(const Workload& work, int threads, double peak, Compute compute,
+                                        double& f32_ms) {
     reset_peak_memory();
     TRY_ASSIGN(auto device, Device::open("auto", {.threads = threads}));
     Trainer trainer(std::move(device));
-    TRY_ASSIGN(const auto job, job_of(work));
+    TRY_ASSIGN(auto job, job_of(work));
+    job.optimizer.rule.compute = compute;
     const auto dataset = random_dataset(work.batch * static_cast<std::size_t>(work.steps), work.input, 10);
     Status trained;
     const double time = least_seconds(work.steps == 1 ? 5 : 15, [&] {
@@ -157,17 +195,21 @@ Result<std::vector<BenchRow>> step_rows(const Workload& work, int threads, doubl
         trained = result ? trained : Status(fail(result.error()));
     });
     TRY(trained);
-    const auto name = fmt::format("{}, {} thread{}", work.name, threads, threads == 1 ? "" : "s");
-    const double least = step_flops(work) / peak * 1e-9;
-    const double step = time / work.steps;
-    return std::vector{BenchRow{.what = name,
-                                .value = 1e3 * step,
-                                .unit = "ms",
-                                .note = fmt::format("the arithmetic alone: {:.2f} ms at {:.0f} GFLOP/s, {:.0f} % of it",
-                                                    1e3 * least, peak, 100 * least / step),
-                                .target = threads == 2 ? std::string(work.target) : ""},
-                       BenchRow{.what = name + ", memory", .value = peak_memory(), .unit = "MiB",
-                                .note = "peak of the process", .target = ""}};
+    const bool in_f32 = compute == Compute::f32;
+    const auto name = fmt::format("{},{} {}", work.name, in_f32 ? "" : " bf16,", threads_text(threads));
+    const double step = 1e3 * time / work.steps;
+    const double least = step_flops(work) / peak * 1e-6;
+    f32_ms = in_f32 ? step : f32_ms;
+    return std::vector{
+        BenchRow{.what = name,
+                 .value = step,
+                 .unit = "ms",
+                 .note = in_f32 ? fmt::format("the arithmetic alone: {:.2f} ms at {:.0f} GFLOP/s, {:.0f} % of it",
+                                              least, peak, 100 * least / step)
+                                : fmt::format("{:.2f} times f32", f32_ms / step),
+                 .target = !in_f32 ? "1.4 times f32" : threads == 2 ? std::string(work.target) : ""},
+        BenchRow{.what = name + ", memory", .value = peak_memory(), .unit = "MiB", .note = "peak of the process",
+                 .target = ""}};
 }
 
 /// Images [begin, end) of a dataset.
@@ -186,15 +228,17 @@ Result<std::vector<BenchRow>> bench_training(const BenchOptions& options) {
     std::vector<BenchRow> rows;
     const std::vector<int> counts = options.threads > 0 ? std::vector{options.threads} : std::vector{1, 2};
     for (const int threads : counts) {
-        TRY_ASSIGN(const double peak, peak_rate(threads));
-        rows.push_back({fmt::format("product 512x1024x1024, {} thread{}", threads, threads == 1 ? "" : "s"), peak,
-                        "GFLOP/s", "what the processor gives", ""});
+        TRY_ASSIGN(const double peak, product_rows(threads, rows));
+        TRY_ASSIGN(const auto device, Device::open("auto", {.threads = threads}));
         for (const auto& work : workloads()) {
-            if (work.name.find(options.rows) == std::string_view::npos) {
-                continue;
+            double f32_ms = 0;
+            for (const Compute compute : {Compute::f32, Compute::bf16}) {
+                if (work.name.find(options.rows) == std::string_view::npos || !device.check(compute)) {
+                    continue;
+                }
+                TRY_ASSIGN(auto measured, step_rows(work, threads, peak, compute, f32_ms));
+                std::ranges::move(measured, std::back_inserter(rows));
             }
-            TRY_ASSIGN(auto measured, step_rows(work, threads, peak));
-            std::ranges::move(measured, std::back_inserter(rows));
         }
     }
     return rows;

@@ -52,14 +52,15 @@ Status Node::Parts::start() {
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);
-    session_options.policy = [this](const Assign& assign) -> std::optional<Objection> {
+    session_options.policy = [this, bf16 = device.check(Compute::bf16)](
+                                 const Assign& assign) -> std::optional<Objection> {
         if (auto objection = judge(options.policy, assign, options.local_now())) {
             return objection;
         }
         // An evaluation has no program; what is wrong with its texts shows when it is done.
         const auto status = assign.program.empty()    ? Status()
-                            : assign.segment.empty() ? check_assignment(assign)
-                                                     : check_cell(assign);
+                            : assign.segment.empty() ? check_assignment(assign, bf16)
+                                                     : check_cell(assign, bf16);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
     session_options.splits = options.policy.allow_split;

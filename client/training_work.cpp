@@ -86,8 +86,11 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
     return output;
 }
 
-Status check_assignment(const Assign& assign) {
-    TRY(parse(assign));
+Status check_assignment(const Assign& assign, const Status& bf16) {
+    TRY_ASSIGN(const auto work, parse(assign));
+    if (work.optimizer.rule.compute == Compute::bf16) {
+        TRY(bf16);
+    }
     TRY(parse_data_options(assign.data_options));
     return {};
 }

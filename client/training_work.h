@@ -33,7 +33,9 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
 
 /// Whether this build could do the work, without doing it: what a node answers before it fetches the model.
 ///
+/// `bf16` is what the device says of computing in it.
+///
 /// errors   as train_assignment's invalid and unsupported, but for those about the examples
-Status check_assignment(const Assign& assign);
+Status check_assignment(const Assign& assign, const Status& bf16);
 
 }  // namespace causeway::node

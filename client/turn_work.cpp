@@ -219,8 +219,11 @@ Result<TurnOutput> TurnWork::finish() {
     return output;
 }
 
-Status check_cell(const Assign& assign) {
+Status check_cell(const Assign& assign, const Status& bf16) {
     TRY_ASSIGN(const auto work, parse(assign));
+    if (work.optimizer.rule.compute == Compute::bf16) {
+        TRY(bf16);
+    }
     TRY(parse_data_options(assign.data_options));
     if (assign.examples == 0 || assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
         return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and 1 to 2^31 examples");

@@ -61,7 +61,8 @@ private:
     std::unique_ptr<Parts> parts_;
 };
 
-/// Whether this build could do the work of a cell. errors: as TurnWork::begin, but for examples and segment
-Status check_cell(const Assign& assign);
+/// Whether this build could do the work of a cell; `bf16` as in check_assignment. errors: as TurnWork::begin, but for
+/// examples and segment
+Status check_cell(const Assign& assign, const Status& bf16);
 
 }  // namespace causeway::node

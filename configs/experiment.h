@@ -108,6 +108,7 @@ struct Experiment {
         std::uint32_t local_epochs = 1;
         std::string optimizer_state = "reset";  // reset | keep
         double clip_norm = 0;                   // of the whole gradient; 0: no bound
+        std::string compute = "f32";            // f32 | bf16
         ScheduleOptions schedule;
         bool operator==(const Train&) const = default;
     } train;

@@ -66,6 +66,7 @@ Result<OptimizerSpec> optimizer_of(const Experiment& experiment) {
     schedule.at = kind == ScheduleKind::two_phase ? options.at : schedule.at;
     schedule.factor = kind == ScheduleKind::constant ? schedule.factor : options.factor;
     spec.rule.clip_norm = experiment.train.clip_norm;
+    TRY_ASSIGN(spec.rule.compute, parse_compute(experiment.train.compute));
     return spec;
 }
 

@@ -24,6 +24,7 @@ enum {
     CW_MAX_RANK = 6,        /* batch, time, head, height, width, channel */
     CW_MAX_OPERANDS = 16,
     CW_MAX_INTEGERS = 16,   /* a grouped, dilated, asymmetrically padded 2-D convolution needs 12 */
+    CW_COMPUTE = 15,        /* integers[CW_COMPUTE]: cw_compute, of the six product kinds */
     CW_MAX_REALS = 4,
     CW_MAX_SCALARS = 8,
     CW_MAX_EXACT_TERMS = 8, /* updates that one CW_EXACT_ADD pass may add: twice the speed of one each */
@@ -61,11 +62,19 @@ typedef struct cw_view {
 /* Kinds. For each: operands in order (in, out, inout), attributes (fixed in the plan: `integers[i]`, `reals[i]`), and
  * scalars (doubles in host memory, given at each run, because learning rates and step numbers change).
  * Shape letters: B batch, I inputs, O outputs, V classes, N elements. All f32 unless said. Operands never overlap
- * unless "in place" is said. "Streaming" kinds accept CW_ANY, are single-threaded, need no workspace, and may run on
- * any thread at once with the same plan; all others belong to the trainer thread.
+ * unless "in place" is said. "Streaming" kinds accept CW_ANY and need no workspace; on a device of one thread they may
+ * run on any thread at once with the same plan. All others, and all of several threads, belong to the trainer thread.
  * NaN and infinity in the inputs propagate as IEEE arithmetic says; no kind traps or reads outside its views. */
 typedef enum cw_kind {
     /* ---- required: a backend without one of these is refused when a plan needs it ---- */
+
+    /* The products, matmul and convolution: with CW_COMPUTE_BF16 the two factors are first rounded to bf16 (to nearest,
+     * ties to even; below 2^-126 they may count as 0), products are summed in f32 or better, and all operands stay
+     * f32. A bias, what is added to, and db as the sums of dy are not rounded. Where a factor is not finite, results
+     * are at least as little: any may then be NaN, since 0 stands for tiny numbers and pads blocks. A device whose
+     * processor has no such instructions refuses it (CW_UNSUPPORTED).
+     * Packed weights: a plan of a product with weights among its inputs may give packed_bytes; where it does, the
+     * result has the same bits with packed weights as with plain ones. */
 
     /* y = x * w^T + b.  0 x[B,I] in, 1 w[O,I] in, 2 b[O] in, 3 y[B,O] out.
      * Without a bias: three operands, x, w, y. */
@@ -222,6 +231,8 @@ typedef enum cw_kind {
 
 /* integers[0] of kinds that can add to what is there. */
 typedef enum cw_write { CW_OVERWRITE = 0, CW_ACCUMULATE = 1 } cw_write;
+/* In what a product's factors are. */
+typedef enum cw_compute { CW_COMPUTE_F32 = 0, CW_COMPUTE_BF16 = 1 } cw_compute;
 
 /* What to compute. Unused fields are zero: two equal ops have equal bytes. */
 typedef struct cw_op {

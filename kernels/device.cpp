@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "common/text.h"
 #include "kernels/kinds.h"
@@ -48,26 +49,67 @@ cw_view view_of(const cw_view& shape, const Operand& operand, std::int64_t& any)
 struct Device::Handle {
     const cw_backend& backend;
     cw_device* device;
+    // Scratch of all plans: they run one after the other, those that need some on the trainer thread alone.
+    void* workspace = nullptr;
+    std::uint64_t workspace_bytes = 0;
     Handle(const cw_backend& table, cw_device* opened) : backend(table), device(opened) {}
     Handle(const Handle&) = delete;
     Handle& operator=(const Handle&) = delete;
-    ~Handle() { backend.close(device); }
+    ~Handle() {
+        backend.free(device, workspace);
+        backend.close(device);
+    }
+    /// The largest scratch that any plan has asked for. What is in it does not matter between two runs.
+    Status grow_workspace(std::uint64_t bytes);
 };
 
-/// What copies of a plan share: the backend's plan and its scratch memory, dropped with the last copy.
+Status Device::Handle::grow_workspace(std::uint64_t bytes) {
+    if (bytes <= workspace_bytes) {
+        return {};
+    }
+    backend.free(device, std::exchange(workspace, nullptr));
+    workspace_bytes = 0;
+    cw_error error;
+    if (const auto status = backend.alloc(device, bytes, &workspace, &error); status != CW_OK) {
+        return failure(status, error);
+    }
+    workspace_bytes = bytes;
+    return {};
+}
+
+/// What copies of a plan share: the backend's plan, dropped with the last copy.
 struct Plan::Open {
     std::shared_ptr<Device::Handle> handle;
     cw_plan* plan;
-    std::shared_ptr<void> workspace;
+    cw_plan_size size;
     std::int32_t scalars;
     Open(std::shared_ptr<Device::Handle> device, cw_plan* prepared, std::int32_t scalar_number)
-        : handle(std::move(device)), plan(prepared), scalars(scalar_number) {}
+        : handle(std::move(device)), plan(prepared), size(handle->backend.size(prepared)), scalars(scalar_number) {}
     Open(const Open&) = delete;
     Open& operator=(const Open&) = delete;
     ~Open() { handle->backend.drop(plan); }
 };
 
 Status Plan::run(std::span<const Operand> operands, std::span<const double> scalars) {
+    return run(operands, scalars, nullptr);
+}
+
+Status Plan::run_packed(std::initializer_list<Operand> operands, const void* packed) {
+    return run(std::span(operands.begin(), operands.size()), {}, packed);
+}
+
+std::uint64_t Plan::packed_bytes() const { return open_->size.packed_bytes; }
+
+Status Plan::pack(const Operand& weights, void* packed) {
+    ASSERT(packed_bytes() > 0);
+    std::int64_t any = -1;
+    const auto view = view_of(op_.operands[1], weights, any);  // the second operand of every kind that packs
+    cw_error error;
+    const auto status = open_->handle->backend.pack(open_->plan, nullptr, &view, packed, &error);
+    return status == CW_OK ? Status{} : Status{failure(status, error)};
+}
+
+Status Plan::run(std::span<const Operand> operands, std::span<const double> scalars, const void* packed) {
     ASSERT(operands.size() == static_cast<std::size_t>(op_.operand_count));
     ASSERT(scalars.size() == static_cast<std::size_t>(open_->scalars));
     std::array<cw_view, CW_MAX_OPERANDS> views;  // on the stack: a run allocates nothing
@@ -75,7 +117,8 @@ Status Plan::run(std::span<const Operand> operands, std::span<const double> scal
     for (std::size_t i = 0; i < operands.size(); ++i) {
         views[i] = view_of(op_.operands[i], operands[i], any);
     }
-    const cw_run run{views.data(), op_.operand_count, open_->scalars, scalars.data(), open_->workspace.get(), nullptr};
+    void* workspace = open_->size.workspace_bytes > 0 ? open_->handle->workspace : nullptr;
+    const cw_run run{views.data(), op_.operand_count, open_->scalars, scalars.data(), workspace, packed};
     cw_error error;
     const auto status = open_->handle->backend.run(open_->plan, nullptr, &run, &error);
     return status == CW_OK ? Status{} : Status{failure(status, error)};
@@ -110,6 +153,15 @@ Result<Device> Device::open(std::string_view name, const DeviceOptions& options)
 std::string Device::signature() const { return handle_->backend.signature(handle_->device); }
 std::string_view Device::name() const { return handle_->backend.name; }
 
+std::string_view to_string(Compute compute) { return compute == Compute::bf16 ? "bf16" : "f32"; }
+
+Status Device::check(Compute compute) const {
+    cw_op op = ops::matmul({.batch = 0, .inputs = 1, .outputs = 1});  // prepared without work
+    op.integers[CW_COMPUTE] = static_cast<std::int64_t>(compute);
+    const auto plan = prepare(op);
+    return plan ? Status{} : Status{fail(plan.error())};
+}
+
 Result<Plan> Device::prepare(const cw_op& op) const {
     cw_plan* raw = nullptr;
     cw_error error;
@@ -119,8 +171,8 @@ Result<Plan> Device::prepare(const cw_op& op) const {
     Plan plan;
     plan.op_ = op;
     plan.open_ = std::make_shared<Plan::Open>(handle_, raw, scalar_count(op));
-    if (const auto bytes = handle_->backend.size(raw).workspace_bytes; bytes > 0) {
-        TRY_ASSIGN(plan.open_->workspace, allocate(bytes));
+    if (plan.open_->size.workspace_bytes > 0) {  // never a streaming kind, which any thread may prepare
+        TRY(handle_->grow_workspace(plan.open_->size.workspace_bytes));
     }
     return plan;
 }
@@ -141,7 +193,11 @@ Status Device::copy(void* to, const void* from, std::uint64_t bytes, cw_directio
     return status == CW_OK ? Status{} : Status{failure(status, error)};
 }
 
-Result<Plan*> PlanCache::get(const cw_op& op) {
+Result<Plan*> PlanCache::get(const cw_op& wanted) {
+    cw_op op = wanted;
+    if (is_product(op.kind)) {
+        op.integers[CW_COMPUTE] = static_cast<std::int64_t>(compute_);
+    }
     if (const auto found = plans_.find(op); found != plans_.end()) {
         return &found->second;
     }

@@ -51,7 +51,7 @@ struct DeviceOptions {
     std::int32_t device_index = 0;
 };
 
-/// A prepared operation. Keeps its device open; copies share one workspace.
+/// A prepared operation. Keeps its device open; all plans of a device share one workspace, as large as the largest.
 ///
 /// threads  streaming kinds: run is reentrant. Others: the thread that prepared it.
 class Plan {
@@ -62,16 +62,27 @@ public:
     /// cost     no allocation
     Status run(std::span<const Operand> operands, std::span<const double> scalars = {});
     Status run(std::initializer_list<Operand> operands, std::initializer_list<double> scalars = {});
+    /// The same with what pack() wrote from these weights; null: none.
+    Status run_packed(std::initializer_list<Operand> operands, const void* packed);
+    /// Bytes of the packed form of the weights; 0: this plan only takes plain ones.
+    [[nodiscard]] std::uint64_t packed_bytes() const;
+    /// errors   as run
+    Status pack(const Operand& weights, void* packed);
     [[nodiscard]] const cw_op& op() const { return op_; }
 
 private:
     friend class Device;
     struct Open;
     Plan() = default;
+    Status run(std::span<const Operand> operands, std::span<const double> scalars, const void* packed);
 
     cw_op op_{};
     std::shared_ptr<Open> open_;
 };
+
+/// In what the factors of products are: f32, or rounded to bf16 (kernels/backend.h).
+enum class Compute { f32 = CW_COMPUTE_F32, bf16 = CW_COMPUTE_BF16 };
+std::string_view to_string(Compute compute);
 
 /// An open backend.
 ///
@@ -84,6 +95,8 @@ public:
     /// "cpu onednn-2.6.0 avx512 threads=1": equal inputs on equal signatures give equal bits.
     [[nodiscard]] std::string signature() const;
     [[nodiscard]] std::string_view name() const;
+    /// errors   unsupported `kernel_unsupported`: the processor lacks the instructions, which the message names
+    [[nodiscard]] Status check(Compute compute) const;
     /// errors   unsupported `kernel_unsupported`: the backend lacks a required kind; invalid `bad_operation`
     /// cost     up to milliseconds (matmul kinds generate code once per shape); streaming kinds are free
     Result<Plan> prepare(const cw_op& op) const;
@@ -99,10 +112,12 @@ private:
     std::shared_ptr<Handle> handle_;
 };
 
-/// Plans by op: prepared at first use, so that a training loop can ask at every step (0.1 us when found).
+/// Plans by op: prepared at first use, so that a training loop can ask at every step (0.1 us when found). All products
+/// that come from one cache are computed in the same way, so layers need not know of it.
 class PlanCache {
 public:
-    explicit PlanCache(Device device) : device_(std::move(device)) {}
+    explicit PlanCache(Device device, Compute compute = Compute::f32) : device_(std::move(device)), compute_(compute) {}
+    [[nodiscard]] Compute compute() const { return compute_; }
     /// Valid as long as the cache. errors: as prepare; overloaded `too_many_plans`: above 4096 different ops.
     Result<Plan*> get(const cw_op& op);
     [[nodiscard]] const Device& device() const { return device_; }
@@ -112,6 +127,7 @@ private:
         bool operator()(const cw_op& a, const cw_op& b) const;
     };
     Device device_;
+    Compute compute_;
     std::map<cw_op, Plan, Less> plans_;
 };
 

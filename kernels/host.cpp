@@ -70,7 +70,9 @@ cw_status prepare(cw_device* device, const cw_op* op, cw_plan** plan, cw_error* 
 }
 
 cw_plan_size plan_size(const cw_plan* plan) { return plan->size(); }
-cw_status pack(cw_plan*, cw_stream*, const cw_view*, void*, cw_error*) { return CW_OK; }  // all read plain weights
+cw_status pack(cw_plan* plan, cw_stream*, const cw_view* weights, void* packed, cw_error* error) {
+    return plan->pack(*weights, packed, error);
+}
 cw_status run(cw_plan* plan, cw_stream*, const cw_run* run, cw_error* error) { return plan->run(*run, error); }
 void drop(cw_plan* plan) { std::unique_ptr<cw_plan>{plan}.reset(); }
 

@@ -12,6 +12,7 @@
 struct cw_plan {
     virtual ~cw_plan() = default;
     virtual cw_plan_size size() const { return {0, 0}; }
+    virtual cw_status pack(const cw_view&, void*, cw_error*) { return CW_OK; }  // of plans without packed bytes
     virtual cw_status run(const cw_run& run, cw_error* error) = 0;
 };
 

@@ -161,7 +161,9 @@ cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
     const int integers = kind.extra == Extra::window ? window_integers : 1;
     const int reals = kind.extra == Extra::epsilon ? 1 : 0;
     const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
-    const bool rest_fits = std::all_of(op.integers + integers, op.integers + CW_MAX_INTEGERS, is_zero) &&
+    const auto compute = op.integers[CW_COMPUTE];
+    const bool compute_fits = compute == CW_COMPUTE_F32 || (compute == CW_COMPUTE_BF16 && is_product(op.kind));
+    const bool rest_fits = compute_fits && std::all_of(op.integers + integers, op.integers + CW_COMPUTE, is_zero) &&
                            std::all_of(op.reals + reals, op.reals + CW_MAX_REALS, is_zero);
     if (!first_fits || !rest_fits) {
         return fail_with(error, CW_INVALID, fmt::format("{}: an attribute that this kind does not have", kind.name));
@@ -204,6 +206,11 @@ cw_status check_op(const cw_op& op, cw_error* error) {
         return fail_with(error, CW_INVALID, fmt::format("{}: operands must be {}", kind->name, kind->operands));
     }
     return check_attributes(*kind, op, error);
+}
+
+bool is_product(std::int32_t kind) {
+    return (kind >= CW_MATMUL && kind <= CW_MATMUL_BACKWARD_WEIGHTS) ||
+           (kind >= CW_CONVOLUTION && kind <= CW_CONVOLUTION_BACKWARD_WEIGHTS);
 }
 
 std::int32_t scalar_count(const cw_op& op) {

@@ -36,6 +36,8 @@ const Kind* find_kind(std::int32_t kind);
 cw_status check_op(const cw_op& op, cw_error* error);
 /// How many scalars each run of a checked op takes.
 std::int32_t scalar_count(const cw_op& op);
+/// Matmul and convolution, forward and backward: the kinds with a cw_compute.
+bool is_product(std::int32_t kind);
 /// The dims' product.
 std::int64_t element_count(const cw_view& view);
 

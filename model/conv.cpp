@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/image.h"
+#include "model/packed_weights.h"
 
 namespace causeway {
 extern const LayerKind conv_layer;
@@ -29,10 +30,10 @@ public:
     }
 
     Status forward(const LayerForward& call) override {
-        if (bias_ == ops::Bias::present) {
-            return forward_->run({call.inputs[0], call.parameters[0], call.parameters[1], call.outputs[0]});
-        }
-        return forward_->run({call.inputs[0], call.parameters[0], call.outputs[0]});
+        const auto& p = call.parameters;
+        TRY_ASSIGN(const void* packed, forward_weights_.at(plans_.device(), *forward_, p[0], call.version));
+        return bias_ == ops::Bias::present ? forward_->run_packed({call.inputs[0], p[0], p[1], call.outputs[0]}, packed)
+                                           : forward_->run_packed({call.inputs[0], p[0], call.outputs[0]}, packed);
     }
 
     Status backward(const LayerBackward& call) override {
@@ -47,9 +48,12 @@ public:
         } else {
             TRY(weights->run({dy, x, call.parameter_gradients[0]}));
         }
-        return call.input_gradients.empty()
-                   ? Status{}
-                   : backward_data_->run({dy, call.forward.parameters[0], call.input_gradients[0]});
+        if (call.input_gradients.empty()) {
+            return {};
+        }
+        const auto& w = call.forward.parameters[0];
+        TRY_ASSIGN(const void* packed, data_weights_.at(plans_.device(), *backward_data_, w, call.forward.version));
+        return backward_data_->run_packed({dy, w, call.input_gradients[0]}, packed);
     }
 
 private:
@@ -59,6 +63,7 @@ private:
     Plan* forward_ = nullptr;
     Plan* backward_data_ = nullptr;
     Plan* backward_weights_ = nullptr;
+    PackedWeights forward_weights_, data_weights_;
 };
 
 class Conv : public Layer {

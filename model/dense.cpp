@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "model/layer.h"
+#include "model/packed_weights.h"
 
 namespace causeway {
 extern const LayerKind dense_layer;
@@ -28,7 +29,9 @@ public:
     }
 
     Status forward(const LayerForward& call) override {
-        return forward_->run({call.inputs[0], call.parameters[0], call.parameters[1], call.outputs[0]});
+        TRY_ASSIGN(const void* packed,
+                   forward_weights_.at(plans_.device(), *forward_, call.parameters[0], call.version));
+        return forward_->run_packed({call.inputs[0], call.parameters[0], call.parameters[1], call.outputs[0]}, packed);
     }
 
     Status backward(const LayerBackward& call) override {
@@ -39,7 +42,10 @@ public:
         if (call.input_gradients.empty()) {
             return {};
         }
-        return backward_data_->run({call.output_gradients[0], seen.parameters[0], call.input_gradients[0]});
+        TRY_ASSIGN(const void* packed,
+                   data_weights_.at(plans_.device(), *backward_data_, seen.parameters[0], seen.version));
+        return backward_data_->run_packed({call.output_gradients[0], seen.parameters[0], call.input_gradients[0]},
+                                          packed);
     }
 
 private:
@@ -56,6 +62,7 @@ private:
     Plan* forward_ = nullptr;
     Plan* backward_data_ = nullptr;
     Plan* backward_weights_ = nullptr;
+    PackedWeights forward_weights_, data_weights_;
 };
 
 class Dense : public Layer {

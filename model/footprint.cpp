@@ -38,6 +38,7 @@ Result<Footprint> footprint_of(const Chain& chain, const OptimizerSpec& optimize
     PlanCache plans(std::move(device));
     std::uint64_t largest = boundary_bytes(chain, 0, batch);
     found.activation_bytes = largest;
+    std::uint64_t temporary = 0;
     for (std::size_t layer = 0; layer < chain.layer_count(); ++layer) {
         const std::uint64_t output = boundary_bytes(chain, layer + 1, batch);
         largest = std::max(largest, output);
@@ -45,8 +46,9 @@ Result<Footprint> footprint_of(const Chain& chain, const OptimizerSpec& optimize
         TRY_ASSIGN(const auto plan,
                    chain.layer(layer).prepare(plans, chain.boundary(layer), batch, Purpose::training));
         found.activation_bytes += plan->scratch_bytes();
+        temporary = std::max(temporary, plan->temporary_bytes());
     }
-    found.activation_bytes += 2 * largest;
+    found.activation_bytes += 2 * largest + temporary;
     return found;
 }
 

@@ -1,6 +1,6 @@
 // What a layer is: a text, a shape rule, parameters, and work that is prepared once per batch size.
 //
-// Between layers flows a list of tensors (one today; attention masks or a residual's second branch later), row-major,
+// Between layers flows a list of tensors (one in all layers so far; an attention mask would be a second), row-major,
 // batch first. A layer keeps no values: parameters live in the model's arenas, activations with whoever runs the layer,
 // so one layer serves any number of replicas, versions and batches in flight.
 //
@@ -59,6 +59,8 @@ struct LayerForward {
     std::span<const Operand> outputs;
     std::span<const Operand> parameters;  // in the order of Layer::parameters
     void* scratch = nullptr;              // LayerPlan::scratch_bytes, kept from a forward to its backward
+    void* temporary = nullptr;            // LayerPlan::temporary_bytes, this call's only: layers share it
+    std::uint64_t version = 0;            // of the parameters: equal ones have equal values; above 0
     Purpose purpose = Purpose::training;
     std::uint32_t layer = 0;  // index in the chain
     Draws draws;
@@ -82,6 +84,7 @@ public:
     virtual Status forward(const LayerForward& call) = 0;
     virtual Status backward(const LayerBackward& call) = 0;
     [[nodiscard]] virtual std::uint64_t scratch_bytes() const { return 0; }
+    [[nodiscard]] virtual std::uint64_t temporary_bytes() const { return 0; }
 };
 
 /// threads  reentrant; a layer is immutable
@@ -133,6 +136,10 @@ Status expect_arguments(const LayerKind& kind, std::span<const std::string> argu
 Result<std::int64_t> parse_extent(const LayerKind& kind, std::string_view text, std::int64_t least, std::int64_t most);
 /// errors   invalid `bad_layer`: not exactly one f32 tensor
 Status expect_one_float_tensor(std::string_view kind, const Boundary& input);
+/// Whether a layer's output may lie where its input does, which `before` has made: nobody reads that again.
+inline bool overwrites(const Layer& layer, const Layer& before) {
+    return layer.runs_in_place() && !before.is_view() && !before.backward_reads_output();
+}
 /// Rows times the elements of one example.
 std::int64_t batch_elements(const Boundary& boundary, std::int64_t rows);
 

@@ -104,8 +104,28 @@ bool read_rule(StepRule& rule, std::string_view name, double value, std::vector<
     return true;
 }
 
+/// A word of the rule that is no number; false when it is none.
+bool read_rule_word(StepRule& rule, std::string_view word, std::vector<std::string>& wrong) {
+    if (word.starts_with("schedule=")) {
+        const auto kind = parse_schedule_kind(word.substr(9));
+        rule.schedule.kind = kind.value_or(ScheduleKind::constant);
+        kind ? void() : wrong.push_back(kind.error().message);
+        return true;
+    }
+    if (word.starts_with("compute=")) {
+        const auto compute = parse_compute(word.substr(8));
+        rule.compute = compute.value_or(Compute::f32);
+        compute ? void() : wrong.push_back(compute.error().message);
+        return true;
+    }
+    return false;
+}
+
 std::string rule_text(const StepRule& rule) {
     std::string text;
+    if (rule.compute != Compute::f32) {
+        text += fmt::format(" compute={}", to_string(rule.compute));
+    }
     if (rule.schedule.kind != ScheduleKind::constant) {
         text += fmt::format(" schedule={}", to_string(rule.schedule.kind));
     }
@@ -175,10 +195,7 @@ Result<OptimizerSpec> parse_optimizer(std::string_view text) {
     StepRule rule;
     for (std::size_t i = 1; i < words.size(); ++i) {
         const auto equals = words[i].find('=');
-        if (words[i].starts_with("schedule=")) {
-            const auto kind = parse_schedule_kind(std::string_view(words[i]).substr(9));
-            rule.schedule.kind = kind.value_or(ScheduleKind::constant);
-            kind ? void() : wrong.push_back(kind.error().message);
+        if (read_rule_word(rule, words[i], wrong)) {
             continue;
         }
         const auto number =
@@ -208,6 +225,15 @@ std::string to_text(const OptimizerSpec& spec) {
         text += fmt::format(" {}={}", spec.kind->fields[i].name, spec.values[i]);  // shortest text of that double
     }
     return text + rule_text(spec.rule);
+}
+
+Result<Compute> parse_compute(std::string_view text) {
+    for (const Compute compute : {Compute::f32, Compute::bf16}) {
+        if (text == to_string(compute)) {
+            return compute;
+        }
+    }
+    return bad_optimizer(fmt::format("compute is f32 or bf16, not \"{}\"", text.substr(0, 40)));
 }
 
 double OptimizerStep::rate(const OptimizerSpec& spec) const {

@@ -25,10 +25,11 @@ struct OptimizerField {
 
 struct OptimizerSpec;
 
-/// What all kinds obey: the rate's schedule, and a bound on the gradient's norm.
+/// What holds for a step of any kind: the rate's schedule, a bound on the gradient, and how products are computed.
 struct StepRule {
     Schedule schedule;
-    double clip_norm = 0;  // of the gradient of all layers together; 0: no bound
+    double clip_norm = 0;            // of the gradient of all layers together; 0: no bound
+    Compute compute = Compute::f32;  // of the factors of products; parameters, gradients and moments are f32 always
     bool operator==(const StepRule&) const = default;
 };
 
@@ -69,10 +70,13 @@ struct OptimizerSpec {
 /// errors   invalid `bad_optimizer`: unknown kind or field (with the nearest name), a number out of bounds; all of them
 ///          in one message
 Result<OptimizerSpec> make_optimizer(std::string_view kind, std::span<const std::pair<std::string, double>> values);
-/// Reads the text form: besides the kind's fields `clip_norm=`, `schedule=` and the schedule's numbers. Total.
+/// Reads the text form: besides the kind's fields `clip_norm=`, `compute=`, `schedule=` and its numbers. Total.
 Result<OptimizerSpec> parse_optimizer(std::string_view text);
 /// The canonical text, with every field: parse_optimizer(to_text(spec)) == spec, bit for bit.
 std::string to_text(const OptimizerSpec& spec);
+
+/// "f32", "bf16". errors  invalid `bad_optimizer`
+Result<Compute> parse_compute(std::string_view text);
 
 /// What an optimizer carries from step to step. `reset` at a sync is simply a fresh one.
 struct OptimizerState {

@@ -3,6 +3,8 @@
 //   y = relu(norm(conv(relu(norm(conv(x))))) + shortcut(x)), convolutions 3x3 without a bias, the first strided;
 // the shortcut is x itself, or norm(conv 1x1) where the shape changes. The norm is batchnorm, or `groupnorm G`.
 // Source: He et al. 2016, figure 2 and option B; torchvision's BasicBlock.
+#include <algorithm>
+
 #include <fmt/format.h>
 
 #include "model/sequence.h"
@@ -13,8 +15,9 @@ namespace {
 
 constexpr std::int64_t max_filters = std::int64_t{1} << 20;
 
-/// One piece of scratch memory: both branches' own, the shortcut's output, and two gradients of the input's or output's
-/// size.
+/// Scratch memory: both branches' own. Temporary memory: theirs, one after the other, and behind it two values: the
+/// shortcut's output or the sum's gradient, and the shortcut's part of the input's gradient. The shortcut's output is
+/// not kept, because its last layer, a norm, does not read it again.
 class ResidualPlan : public LayerPlan {
 public:
     ResidualPlan(SequencePlan main, SequencePlan shortcut, bool identity, std::uint64_t inputs, std::uint64_t outputs)
@@ -30,8 +33,9 @@ public:
         TRY_ASSIGN(relu_backward_, plans.get(ops::relu_backward()));
         return {};
     }
-    std::uint64_t scratch_bytes() const override {
-        return rest() + bytes_of(outputs_) + bytes_of(outputs_) + bytes_of(inputs_);
+    std::uint64_t scratch_bytes() const override { return main_.scratch_bytes() + shortcut_.scratch_bytes(); }
+    std::uint64_t temporary_bytes() const override {
+        return rest() + bytes_of(outputs_) + (identity_ ? 0 : bytes_of(inputs_));
     }
 
     Status forward(const LayerForward& call) override {
@@ -51,7 +55,7 @@ public:
     /// The sum passes one gradient to both branches; the input's is the sum of theirs.
     Status backward(const LayerBackward& call) override {
         const LayerForward& seen = call.forward;
-        const Operand slope = part(seen, bytes_of(outputs_), outputs_);
+        const Operand slope = part(seen, 0, outputs_);
         TRY(relu_backward_->run({seen.outputs[0], call.output_gradients[0], slope}));
         LayerBackward inner = call;
         inner.output_gradients = std::span(&slope, 1);
@@ -62,10 +66,9 @@ public:
         if (identity_) {
             return wanted ? add_->run({slope, call.input_gradients[0]}, {1.0}) : Status{};
         }
-        const Operand beside = part(seen, 0, outputs_);
-        const Operand other = part(seen, 2 * bytes_of(outputs_), inputs_);
+        const Operand other = part(seen, bytes_of(outputs_), inputs_);
         inner.forward = shortcut_call(seen);
-        inner.forward.outputs = std::span(&beside, 1);
+        inner.forward.outputs = std::span(&slope, 1);  // any values: the norm at its end does not read them
         inner.parameter_gradients = call.parameter_gradients.subspan(main_.gradients());
         inner.input_gradients = wanted ? std::span(&other, 1) : std::span<const Operand>{};
         TRY(shortcut_.backward(inner));
@@ -74,10 +77,12 @@ public:
 
 private:
     static std::uint64_t bytes_of(std::uint64_t elements) { return (elements * sizeof(float) + 63) / 64 * 64; }
-    /// Where this plan's own part begins.
-    std::uint64_t rest() const { return (main_.scratch_bytes() + shortcut_.scratch_bytes() + 63) / 64 * 64; }
+    /// Where this plan's own part of the temporary memory begins.
+    std::uint64_t rest() const {
+        return (std::max(main_.temporary_bytes(), shortcut_.temporary_bytes()) + 63) / 64 * 64;
+    }
     Operand part(const LayerForward& call, std::uint64_t offset, std::uint64_t elements) const {
-        return {static_cast<const std::byte*>(call.scratch) + rest() + offset, elements, CW_F32};
+        return {static_cast<const std::byte*>(call.temporary) + rest() + offset, elements, CW_F32};
     }
     LayerForward shortcut_call(const LayerForward& call) const {
         LayerForward inner = call;

@@ -1,4 +1,4 @@
-// Offsets into one piece of scratch memory, handed out once; a run only forms operands.
+// Offsets into one piece of scratch and one of temporary memory, handed out once; a run only forms operands.
 #include "model/sequence.h"
 
 #include <algorithm>
@@ -53,16 +53,18 @@ Result<SequencePlan> SequencePlan::make(PlanCache& plans, const Sequence& sequen
         step.elements = static_cast<std::uint64_t>(batch_elements(boundaries[i + 1], rows));
         step.scratch = made.scratch_bytes_;
         made.scratch_bytes_ += aligned(step.plan->scratch_bytes());
-        step.output = made.scratch_bytes_;
+        made.turns_ = std::max(made.turns_, aligned(step.plan->temporary_bytes()));
         const std::uint64_t bytes = aligned(step.elements * sizeof(float));
-        made.scratch_bytes_ += i + 1 < sequence.parts().size() ? bytes : 0;  // the last output is the caller's
+        const bool last = i + 1 == sequence.parts().size();  // its output is the caller's
+        const bool in_place = i > 0 && !last && overwrites(layer, *sequence.parts()[i - 1].layer);
+        step.output = in_place ? made.steps_.back().output : made.scratch_bytes_;
+        made.scratch_bytes_ += last || in_place ? 0 : bytes;
         made.turn_bytes_ = std::max(made.turn_bytes_, bytes);
         made.parameters_ += step.parameters;
         made.gradients_ += step.gradients;
         made.steps_.push_back(std::move(step));
     }
-    made.turns_ = made.scratch_bytes_;
-    made.scratch_bytes_ += purpose == Purpose::training && made.steps_.size() > 1 ? 2 * made.turn_bytes_ : 0;
+    made.training_ = purpose == Purpose::training && made.steps_.size() > 1;
     return made;
 }
 
@@ -75,7 +77,7 @@ Operand SequencePlan::value(const LayerForward& call, std::size_t boundary) cons
 }
 
 Operand SequencePlan::slope(const LayerForward& call, std::size_t boundary) const {
-    return floats(call.scratch, turns_ + boundary % 2 * turn_bytes_, steps_[boundary - 1].elements);
+    return floats(call.temporary, turns_ + boundary % 2 * turn_bytes_, steps_[boundary - 1].elements);
 }
 
 Status SequencePlan::forward(const LayerForward& call) {

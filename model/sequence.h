@@ -27,19 +27,21 @@ private:
     std::vector<Part> parts_;
 };
 
-/// A sequence prepared for a number of rows. It needs scratch_bytes() at one address from its forward to its backward.
+/// A sequence prepared for a number of rows. It needs scratch_bytes() at one address from its forward to its backward,
+/// and temporary_bytes() during each call: the layers' own, and in the backward two buffers of inner gradients.
 class SequencePlan {
 public:
     static Result<SequencePlan> make(PlanCache& plans, const Sequence& sequence, const Boundary& input,
                                      std::int64_t rows, Purpose purpose);
     [[nodiscard]] std::uint64_t scratch_bytes() const { return scratch_bytes_; }
+    [[nodiscard]] std::uint64_t temporary_bytes() const { return turns_ + (training_ ? 2 * turn_bytes_ : 0); }
     /// How many of the block's parameters are its own, and how many of them are trainable.
     [[nodiscard]] std::size_t parameters() const { return parameters_; }
     [[nodiscard]] std::size_t gradients() const { return gradients_; }
 
     /// `call` is as a layer's: inputs, outputs and scratch of the sequence, and its own parameters.
     Status forward(const LayerForward& call);
-    /// Inner gradients take turns in two buffers of the scratch memory.
+    /// Inner gradients take turns in two buffers of the temporary memory.
     Status backward(const LayerBackward& call);
 
 private:
@@ -54,8 +56,9 @@ private:
     [[nodiscard]] Operand slope(const LayerForward& call, std::size_t boundary) const;
 
     std::vector<Step> steps_;
+    bool training_ = false;
     std::uint64_t scratch_bytes_ = 0;
-    std::uint64_t turns_ = 0;       // offset of the two gradient buffers
+    std::uint64_t turns_ = 0;       // offset of the two gradient buffers in the temporary memory
     std::uint64_t turn_bytes_ = 0;  // of each
     std::size_t parameters_ = 0, gradients_ = 0;
 };

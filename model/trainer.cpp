@@ -53,41 +53,31 @@ Status check_runnable(const Program& program, const Chain& chain) {
     return {};
 }
 
-Trainer::Trainer(Device device) : plans_(std::make_unique<PlanCache>(std::move(device))) {}
+Trainer::Trainer(Device device) : device_(std::move(device)) {}
 Trainer::Trainer(Trainer&&) noexcept = default;
-Trainer& Trainer::operator=(Trainer&& other) noexcept {
-    ASSERT(lent_ == 0 && other.lent_ == 0);
-    idle_ = std::move(other.idle_);  // first: it refers to the plans
-    plans_ = std::move(other.plans_);
-    return *this;
-}
+Trainer& Trainer::operator=(Trainer&&) noexcept = default;
 Trainer::~Trainer() = default;
 
 const Device& Trainer::device() const {
-    return plans_->device();
+    return device_;
 }
 
-/// The workspace of the last job when it fits; else a new one, and the old one's memory goes first.
-Result<std::unique_ptr<Workspace>> Trainer::take_workspace(const Chain& chain, const Segment& segment,
-                                                           std::uint64_t rows) {
+/// The workspace of the last job when it fits and nobody has it; else a new one, before which the old one's memory goes
+/// unless a job under way has it. Who is given one only lets go of it.
+Result<std::shared_ptr<Workspace>> Trainer::workspace_for(const Chain& chain, const Segment& segment,
+                                                          std::uint64_t rows, Compute compute) {
     const auto capacity = static_cast<std::int64_t>(rows);
-    const bool crowded = idle_ && idle_->prepared_row_counts() > max_prepared_row_counts;
-    if (idle_ && !crowded && idle_->capacity() >= capacity && idle_->chain() == chain && idle_->segment() == segment) {
-        ++lent_;
-        return std::move(idle_);
+    const bool idle = last_ != nullptr && last_.use_count() == 1;
+    if (idle && last_->prepared_row_counts() <= max_prepared_row_counts && last_->capacity() >= capacity &&
+        last_->plans().compute() == compute && last_->chain() == chain && last_->segment() == segment) {
+        return last_;
     }
-    idle_.reset();
-    if (lent_ == 0) {
-        plans_ = std::make_unique<PlanCache>(plans_->device());
-    }
-    TRY_ASSIGN(auto made, Workspace::make(*plans_, chain, segment, capacity));
-    ++lent_;
-    return made;
-}
-
-void Trainer::give_back(std::unique_ptr<Workspace> workspace) {
-    --lent_;
-    idle_ = std::move(workspace);
+    // Jobs under way share plans; between jobs all that was prepared for another shape goes.
+    const bool share = last_ != nullptr && !idle && last_->plans().compute() == compute;
+    auto plans = share ? last_->shared_plans() : std::make_shared<PlanCache>(device_, compute);
+    last_.reset();
+    TRY_ASSIGN(last_, Workspace::make(std::move(plans), chain, segment, capacity));
+    return last_;
 }
 
 Status TrainerIo::load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) {
@@ -112,10 +102,8 @@ Status Trainer::forward_batches(const Chain& chain, const ModelState& state, Tra
         return fail(ErrorKind::invalid, "no_examples", "there are no examples to evaluate on");
     }
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
-    TRY_ASSIGN(auto workspace, take_workspace(chain, whole, size));
-    const Status status = run_batches(*workspace, state, io, size, work);
-    give_back(std::move(workspace));
-    return status;
+    TRY_ASSIGN(const auto workspace, workspace_for(chain, whole, size, Compute::f32));
+    return run_batches(*workspace, state, io, size, work);
 }
 
 Status Trainer::run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,

@@ -56,7 +56,7 @@ public:
     /// shapes   features f32[rows, input...], targets f32[rows, outputs]
     /// errors   invalid `no_targets`: several outputs, and only one label an example
     virtual Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets);
-    /// After the loss of each batch: `step` of `steps`, the batch's mean loss.
+    /// After each batch's loss, or its step where another cell knows the loss (then 0): `step` of `steps`, its mean.
     virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
     /// Asked before each batch, and before each wait.
     [[nodiscard]] virtual bool stop_requested() const { return false; }
@@ -169,6 +169,7 @@ public:
     ///
     /// errors   invalid: the program does not fit the chain, a state does not, a label is out of range, no epochs;
     ///          unsupported `program_unsupported`: an instruction that this trainer does not run, named;
+    ///          unsupported `kernel_unsupported`: bf16 on a processor without it;
     ///          invalid `program_waits`: train met a receive whose message was not there;
     ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
     /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
@@ -190,16 +191,15 @@ private:
 
     friend class TrainingRun;
 
-    Result<std::unique_ptr<Workspace>> take_workspace(const Chain& chain, const Segment& segment, std::uint64_t rows);
-    void give_back(std::unique_ptr<Workspace> workspace);
+    Result<std::shared_ptr<Workspace>> workspace_for(const Chain& chain, const Segment& segment, std::uint64_t rows,
+                                                     Compute compute);
     Status forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                            const BatchWork& work);
     static Status run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,
                               const BatchWork& work);
 
-    std::unique_ptr<PlanCache> plans_;
-    std::unique_ptr<Workspace> idle_;  // of the job that ended last
-    std::size_t lent_ = 0;             // to runs and evaluations under way
+    Device device_;
+    std::shared_ptr<Workspace> last_;  // of the job that began last, which may be under way
 };
 
 /// Whether a trainer would run this program: what a node checks before it accepts an assignment.

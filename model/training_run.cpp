@@ -1,7 +1,7 @@
 // A training job from its checks to its result: model to the device, the program there, the end model back.
 //
-// The run owns its workspace and its job, so several of them can take turns on the trainer's one thread; the workspace
-// goes back to the trainer at the end, for the next job of the same shape.
+// The run owns its job and shares its workspace with the trainer, so several of them can take turns on the trainer's
+// one thread; once a run lets go of its workspace, the next job of the same shape gets it.
 #include "model/training_run.h"
 
 #include <algorithm>
@@ -93,20 +93,15 @@ Result<std::optional<CellMessage>> TrainerIo::receive(std::uint32_t cell, Payloa
 }
 
 struct TrainingRun::Parts {
-    Trainer& trainer;
     TrainJob job;
     OptimizerState state;
-    std::unique_ptr<Workspace> workspace;    // empty: there are no examples, the end is the start
+    std::shared_ptr<Workspace> workspace;    // empty: there are no examples, the end is the start
     std::optional<Interpreter> interpreter;  // refers to all of the above
 
-    Parts(Trainer& owner, TrainJob work) : trainer(owner), job(std::move(work)) {}
+    explicit Parts(TrainJob work) : job(std::move(work)) {}
     Parts(const Parts&) = delete;
     Parts& operator=(const Parts&) = delete;
-    ~Parts() {
-        if (workspace) {
-            trainer.give_back(std::move(workspace));
-        }
-    }
+    ~Parts() = default;
 };
 
 TrainingRun::TrainingRun(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -115,7 +110,7 @@ TrainingRun& TrainingRun::operator=(TrainingRun&&) noexcept = default;
 TrainingRun::~TrainingRun() = default;
 
 Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
-    auto parts = std::make_unique<TrainingRun::Parts>(*this, std::move(work));
+    auto parts = std::make_unique<TrainingRun::Parts>(std::move(work));
     TrainJob& job = parts->job;
     TRY_ASSIGN(const Segment segment, job.segment.empty() ? Result<Segment>(Segment::whole(job.chain))
                                                           : Segment::make(job.chain, job.segment));
@@ -129,7 +124,7 @@ Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
         return TrainingRun(std::move(parts));
     }
     const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
-    TRY_ASSIGN(parts->workspace, take_workspace(job.chain, segment, rows));
+    TRY_ASSIGN(parts->workspace, workspace_for(job.chain, segment, rows, job.optimizer.rule.compute));
     TRY(parts->workspace->prepare_training(parts->state.moments.size()));
     TRY(parts->workspace->put_model(job.start));
     TRY(parts->workspace->put_moments(parts->state.moments));

@@ -16,12 +16,14 @@ constexpr std::uint64_t aligned(std::uint64_t elements) {
 
 }  // namespace
 
-Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment segment, std::int64_t capacity)
-    : plans_(plans),
+Workspace::Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& chain, Segment segment,
+                     std::int64_t capacity)
+    : plans_(std::move(plans)),
       chain_(chain),
       segment_(std::move(segment)),
       capacity_(capacity),
       storage_{0},
+      scratch_(chain.layer_count()),
       has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         storage_.push_back(storage_.back() + (shares_memory(chain_, layer) ? 0 : 1));
@@ -30,10 +32,10 @@ Workspace::Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment s
     }
 }
 
-Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain& chain, const Segment& segment,
-                                                   std::int64_t capacity) {
+Result<std::shared_ptr<Workspace>> Workspace::make(std::shared_ptr<PlanCache> plans, const Chain& chain,
+                                                   const Segment& segment, std::int64_t capacity) {
     ASSERT(capacity > 0);
-    auto made = std::make_unique<Workspace>(Unfinished{}, plans, chain, segment, capacity);
+    auto made = std::make_shared<Workspace>(Unfinished{}, std::move(plans), chain, segment, capacity);
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
@@ -41,9 +43,8 @@ Result<std::unique_ptr<Workspace>> Workspace::make(PlanCache& plans, const Chain
 
 /// Whether a layer's output lies where its input does: a view, or one that runs in place on what nobody reads again.
 bool Workspace::shares_memory(const Chain& chain, std::size_t layer) {
-    const bool overwrites = chain.layer(layer).runs_in_place() && layer > 0 && !chain.layer(layer - 1).is_view() &&
-                            !chain.layer(layer - 1).backward_reads_output();
-    return chain.layer(layer).is_view() || overwrites;
+    return chain.layer(layer).is_view() ||
+           (layer > 0 && overwrites(chain.layer(layer), chain.layer(layer - 1)));
 }
 
 /// What a boundary's tensors take in one allocation when every row is used.
@@ -135,6 +136,7 @@ Status Workspace::prepare_training(std::size_t moments) {
 
 Status Workspace::put_model(const ModelState& state) {
     version_ = state.trainable.version;
+    ++values_version_;
     for (DeviceArray& memory : arenas_) {
         const auto kind = static_cast<ArenaKind>(&memory - arenas_.data());
         ASSERT(state.arena(kind).values.size() == memory.count());
@@ -194,27 +196,36 @@ void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
     }
 }
 
+/// At least so many bytes; what was there is lost.
+Status Workspace::provide(DeviceArray& memory, std::uint64_t bytes) const {
+    if (memory.count() < bytes) {
+        memory = {};  // before the new one, not beside it
+        TRY_ASSIGN(memory, DeviceArray::make(device(), bytes, CW_U8));
+    }
+    return {};
+}
+
 Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
     ForRows made;
     set_operands(made, rows);
     made.layers.resize(chain_.layer_count());
-    made.scratch.resize(chain_.layer_count());
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         if (!segment_.holds(layer)) {
             continue;
         }
-        TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans_, chain_.boundary(layer), rows,
+        TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans(), chain_.boundary(layer), rows,
                                                           training_ ? Purpose::training : Purpose::inference));
-        TRY_ASSIGN(made.scratch[layer], DeviceArray::make(device(), plan->scratch_bytes(), CW_U8));
+        TRY(provide(scratch_[layer], plan->scratch_bytes()));
+        TRY(provide(temporary_, plan->temporary_bytes()));
         made.layers[layer] = std::move(plan);
     }
     if (!segment_.holds(chain_.layer_count() - 1)) {
         return made;
     }
     const LossPlan::Shape shape{rows, chain_.classes()};
-    TRY_ASSIGN(made.evaluation, LossPlan::prepare(plans_, chain_.loss(), shape, ops::Gradient::absent));
+    TRY_ASSIGN(made.evaluation, LossPlan::prepare(plans(), chain_.loss(), shape, ops::Gradient::absent));
     if (training_) {
-        TRY_ASSIGN(made.loss, LossPlan::prepare(plans_, chain_.loss(), shape, ops::Gradient::present));
+        TRY_ASSIGN(made.loss, LossPlan::prepare(plans(), chain_.loss(), shape, ops::Gradient::present));
     }
     return made;
 }
@@ -345,7 +356,9 @@ LayerForward Workspace::forward_call(std::size_t layer) const {
     return {.inputs = now_->values[layer],
             .outputs = now_->values[layer + 1],
             .parameters = layer_parameters_[layer],
-            .scratch = now_->scratch[layer].data(),
+            .scratch = scratch_[layer].data(),
+            .temporary = temporary_.data(),
+            .version = values_version_,
             .purpose = purpose_,
             .layer = static_cast<std::uint32_t>(layer),
             .draws = draws_};
@@ -404,13 +417,14 @@ Status Workspace::backward(LayerInterval layers) {
 }
 
 Status Workspace::step(const OptimizerSpec& spec, Range range, const StepTime& time) {
+    ++values_version_;
     std::array<Operand, 4> moments{parameters({}), parameters({}), parameters({}), parameters({})};
     ASSERT(moments_.size() <= moments.size());
     for (std::size_t i = 0; i < moments_.size(); ++i) {
         const Range local = segment_.local(ArenaKind::trainable, range);
         moments[i] = moments_[i].part(local.begin, local.size());
     }
-    return spec.kind->step(spec, plans_,
+    return spec.kind->step(spec, plans(),
                            {.parameters = parameters(range),
                             .gradient = gradient(range),
                             .moments = std::span(moments).first(moments_.size()),
@@ -419,7 +433,7 @@ Status Workspace::step(const OptimizerSpec& spec, Range range, const StepTime& t
 }
 
 Result<double> Workspace::gradient_squares() {
-    TRY_ASSIGN(Plan * plan, plans_.get(ops::sum_of_squares()));
+    TRY_ASSIGN(Plan * plan, plans_->get(ops::sum_of_squares()));
     double sum = 0;
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         if (!has_gradient_[layer] || layer_ranges_[layer].size() == 0) {
@@ -434,7 +448,7 @@ Result<double> Workspace::gradient_squares() {
 }
 
 Status Workspace::scale_gradients(double factor) {
-    TRY_ASSIGN(Plan * plan, plans_.get(ops::scale()));
+    TRY_ASSIGN(Plan * plan, plans_->get(ops::scale()));
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         if (has_gradient_[layer] && layer_ranges_[layer].size() > 0) {
             TRY(plan->run({gradient(layer_ranges_[layer])}, {factor}));

@@ -29,12 +29,12 @@ class Workspace {
     struct Unfinished {};  // only make() constructs
 
 public:
-    Workspace(Unfinished, PlanCache& plans, const Chain& chain, Segment segment, std::int64_t capacity);
+    Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& chain, Segment segment, std::int64_t capacity);
     /// Room for `capacity` rows of the layers that `segment` holds. Forward only, until prepare_training.
     ///
     /// errors   overloaded: the device has no memory for it
-    static Result<std::unique_ptr<Workspace>> make(PlanCache& plans, const Chain& chain, const Segment& segment,
-                                                   std::int64_t capacity);
+    static Result<std::shared_ptr<Workspace>> make(std::shared_ptr<PlanCache> plans, const Chain& chain,
+                                                   const Segment& segment, std::int64_t capacity);
 
     [[nodiscard]] static bool shares_memory(const Chain& chain, std::size_t layer);
     [[nodiscard]] const Chain& chain() const { return chain_; }
@@ -109,7 +109,8 @@ public:
     }
     /// The trainable elements of a layer, in places of the whole chain; empty for a layer that is not held.
     [[nodiscard]] Range layer_range(std::size_t layer) const { return layer_ranges_[layer]; }
-    [[nodiscard]] PlanCache& plans() { return plans_; }
+    [[nodiscard]] PlanCache& plans() const { return *plans_; }
+    [[nodiscard]] const std::shared_ptr<PlanCache>& shared_plans() const { return plans_; }
 
 private:
     /// All that depends on the number of rows.
@@ -117,7 +118,6 @@ private:
         std::vector<std::unique_ptr<LayerPlan>> layers;
         std::vector<std::vector<Operand>> values;     // per boundary
         std::vector<std::vector<Operand>> gradients;  // per boundary; empty where nobody needs them
-        std::vector<DeviceArray> scratch;             // per layer
         LossPlan loss;                                // with gradient
         LossPlan evaluation;                          // without
     };
@@ -125,6 +125,7 @@ private:
     Status allocate_values();
     Status allocate_arenas();
     Result<ForRows> prepare_rows(std::int64_t rows);
+    Status provide(DeviceArray& memory, std::uint64_t bytes) const;
     void set_operands(ForRows& made, std::int64_t rows) const;
     Status use_rows(std::int64_t rows);
     Status begin_or_match(std::int64_t rows);
@@ -140,9 +141,9 @@ private:
     void bind_tensors();
     [[nodiscard]] LayerForward forward_call(std::size_t layer) const;
     [[nodiscard]] const DeviceArray& arena(ArenaKind kind) const { return arenas_[static_cast<std::size_t>(kind)]; }
-    [[nodiscard]] const Device& device() const { return plans_.device(); }
+    [[nodiscard]] const Device& device() const { return plans_->device(); }
 
-    PlanCache& plans_;
+    std::shared_ptr<PlanCache> plans_;  // first: all that is prepared refers to it
     Chain chain_;
     Segment segment_;
     std::int64_t capacity_;
@@ -151,8 +152,11 @@ private:
     std::vector<Range> layer_ranges_;   // per layer, trainable arena
     std::vector<DeviceArray> values_;
     std::vector<DeviceArray> turns_;   // two: gradients at boundaries, by parity of storage
+    std::vector<DeviceArray> scratch_;  // per layer, for the most rows so far: one batch is under way at a time
+    DeviceArray temporary_;             // of whichever layer runs
     std::vector<DeviceArray> arenas_;  // by ArenaKind
     std::uint64_t version_ = 0;        // of the trainable arena that was put
+    std::uint64_t values_version_ = 0;  // counts its changes here, steps too
     DeviceArray gradient_;
     std::vector<DeviceArray> moments_;
     DeviceArray targets_;        // i64[capacity] classes, or f32[capacity, outputs]

@@ -144,13 +144,24 @@ double sum_of_squares(const float* x, std::size_t n) {
     return lanes[0];
 }
 
-/// Four vectors side by side: whole cache lines are read, and four sums are in flight.
+/// One vector of columns; the tag of one lane takes the last ones.
+template <class D>
+HWY_INLINE void sum_one(D d, const float* x, const Columns& shape, bool adds, std::size_t o, float* sums) {
+    const hn::Rebind<float, D> half;
+    auto sum = adds ? hn::PromoteTo(d, hn::LoadU(half, sums + o)) : hn::Zero(d);
+    for (std::size_t row = 0; row < shape.rows; ++row) {
+        sum = hn::Add(sum, hn::PromoteTo(d, hn::LoadU(half, x + row * shape.columns + o)));
+    }
+    hn::StoreU(hn::DemoteTo(half, sum), half, sums + o);
+}
+
+/// Four vectors side by side: whole cache lines are read, and four sums are in flight; then single ones.
 void column_sums(const float* x, const Columns& shape, cw_write write, float* sums) {
     const F64 d;
     const std::size_t step = hn::Lanes(d);
+    const bool adds = write == CW_ACCUMULATE;
     std::size_t o = shape.begin;
     for (; o + 4 * step <= shape.end; o += 4 * step) {
-        const bool adds = write == CW_ACCUMULATE;
         auto a = adds ? load_double(sums + o) : hn::Zero(d);
         auto b = adds ? load_double(sums + o + step) : hn::Zero(d);
         auto c = adds ? load_double(sums + o + 2 * step) : hn::Zero(d);
@@ -167,12 +178,11 @@ void column_sums(const float* x, const Columns& shape, cw_write write, float* su
         hn::StoreU(hn::DemoteTo(HalfF32(), c), HalfF32(), sums + o + 2 * step);
         hn::StoreU(hn::DemoteTo(HalfF32(), e), HalfF32(), sums + o + 3 * step);
     }
+    for (; o + step <= shape.end; o += step) {
+        sum_one(d, x, shape, adds, o, sums);
+    }
     for (; o < shape.end; ++o) {
-        double sum = write == CW_ACCUMULATE ? double{sums[o]} : 0.0;
-        for (std::size_t row = 0; row < shape.rows; ++row) {
-            sum += double{x[row * shape.columns + o]};
-        }
-        sums[o] = static_cast<float>(sum);
+        sum_one(hn::CappedTag<double, 1>(), x, shape, adds, o, sums);
     }
 }
 

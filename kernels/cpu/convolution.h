@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "kernels/host.h"
 
@@ -13,8 +12,5 @@ struct OnednnEngine;
 /// threads  the trainer thread only: prepare and run enter OpenMP
 cw_status prepare_convolution(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op,
                               std::unique_ptr<cw_plan>* plan, cw_error* error);
-
-/// oneDNN's name of the chosen code ("brgconv:avx512_core"), empty where none is needed. For tests: never "ref".
-std::string convolution_implementation(const cw_plan& plan);
 
 }  // namespace causeway::cpu

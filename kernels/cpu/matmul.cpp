@@ -1,164 +1,101 @@
-// Dense products by oneDNN's matmul primitive, one per (op, shape), with plain row-major operands.
+// Dense products by oneDNN's matmul primitive, one per (op, shape); operands row-major, packed weights as it likes.
 //
-// Weights change at every step of training, so packing them anew costs 5 to 10 % and plain [out, in] strides won. The
-// layouts are therefore constants here, and never a timing: a timing would change bits between runs. dnnl_sgemm is not
-// used: its bits depend on the number of threads. AVX-512: rows do not depend on the batch, nor bits on the threads;
-// AVX2: both can (docs/performance.md). Thread: the trainer's; it enters OpenMP with exactly the device's thread count.
+// Packing costs about what it saves in one product, and weights change at every step of training: so plain [out, in]
+// weights are the rule, and packed ones are for whoever uses a version again. Layouts are never decided by a timing: a
+// timing would change bits between runs. dnnl_sgemm is not used: its bits depend on the number of threads. AVX-512:
+// rows do not depend on the batch, nor bits on the threads or on packing; AVX2: they can (docs/performance.md), so
+// there nothing is packed. Thread: the trainer's; it enters OpenMP with exactly the device's thread count.
 #include "kernels/cpu/matmul.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <utility>
 
-#include "kernels/cpu/onednn.h"
-#include "kernels/cpu/parallel.h"
-#include "kernels/cpu/streaming.h"
+#include "kernels/cpu/product.h"
 #include "kernels/kinds.h"
 
 namespace causeway::cpu {
 namespace {
 
-dnnl::memory::desc f32(std::int64_t rows, std::int64_t columns, dnnl::memory::dims strides) {
-    return {{rows, columns}, dnnl::memory::data_type::f32, std::move(strides)};
+using Type = dnnl::memory::data_type;
+
+dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns, Type type = Type::f32) {
+    return {{rows, columns}, type, dnnl::memory::dims{columns, 1}};
 }
-dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, {columns, 1}); }
 /// The transpose of a row-major [columns, rows].
-dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns) { return f32(rows, columns, {1, rows}); }
-
-/// destination[rows, columns] = source[rows, depth] * weights[depth, columns] (+ bias[1, columns]).
-struct Product {
-    dnnl::memory::desc source;
-    dnnl::memory::desc weights;
-    dnnl::memory::desc destination;
-    dnnl::memory::desc bias;  // zero: none
-};
-
-Product product_of(const cw_op& op) {
-    const auto* first = op.operands[0].dims;
-    const auto* second = op.operands[1].dims;
-    switch (op.kind) {
-        case CW_MATMUL:
-            return {row_major(first[0], first[1]), transposed(second[1], second[0]), row_major(first[0], second[0]),
-                    op.operand_count == 4 ? row_major(1, second[0]) : dnnl::memory::desc{}};
-        case CW_MATMUL_BACKWARD_DATA:
-            return {row_major(first[0], first[1]), row_major(second[0], second[1]), row_major(first[0], second[1]), {}};
-        default:  // backward weights: dy^T [O, B] times x [B, I]
-            return {
-                transposed(first[1], first[0]), row_major(second[0], second[1]), row_major(first[1], second[1]), {}};
-    }
-}
-
-/// Where each operand of the op goes: source, weights, bias (-1: none), destination.
-struct Places {
-    int source = 0;
-    int weights = 1;
-    int bias = -1;
-    int destination = 2;
-};
-
-Places places_of(const cw_op& op) {
-    const bool forward_with_bias = op.kind == CW_MATMUL && op.operand_count == 4;
-    return forward_with_bias ? Places{.bias = 2, .destination = 3} : Places{};
+dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns, Type type = Type::f32) {
+    return {{rows, columns}, type, dnnl::memory::dims{1, rows}};
 }
 
 bool accumulates(const cw_op& op) { return op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.integers[0] == CW_ACCUMULATE; }
+bool has_bias(const cw_op& op) { return op.operand_count == 4; }
 
-dnnl::matmul::primitive_desc describe(const OnednnEngine& engine, const cw_op& op) {
-    const auto product = product_of(op);
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);  // so that running never allocates
+/// destination[rows, columns] = source[rows, depth] * weights[depth, columns] (+ bias[1, columns]), in oneDNN's words.
+/// `wanted` and `plain` differ in the type of the factors.
+Product sides_of(const cw_op& op) {
+    const auto* first = op.operands[0].dims;
+    const auto* second = op.operands[1].dims;
+    const Type type = factor_type(op);
+    Product product;
+    const auto set = [&](auto source, std::int64_t rows, std::int64_t depth, auto weights, std::int64_t columns) {
+        const int out = op.kind == CW_MATMUL && has_bias(op) ? 3 : 2;
+        product.first = {DNNL_ARG_SRC, 0, source(rows, depth, Type::f32), source(rows, depth, type)};
+        product.second = {DNNL_ARG_WEIGHTS, 1, weights(depth, columns, Type::f32), weights(depth, columns, type)};
+        product.result = {DNNL_ARG_DST, out, row_major(rows, columns), row_major(rows, columns)};
+    };
+    switch (op.kind) {
+        case CW_MATMUL:
+            set(row_major, first[0], first[1], transposed, second[0]);
+            if (has_bias(op)) {
+                product.bias = {DNNL_ARG_BIAS, 2, row_major(1, second[0]), row_major(1, second[0])};
+            }
+            break;
+        case CW_MATMUL_BACKWARD_DATA: set(row_major, first[0], first[1], row_major, second[1]); break;
+        default:  // backward weights: dy^T [O, B] times x [B, I]
+            set(transposed, first[1], first[0], row_major, second[1]);
+            product.sums_bias = has_bias(op);
+            break;
+    }
+    return product;
+}
+
+enum class Weights { plain, packed };
+
+Product describe(const OnednnEngine& engine, const cw_op& op, Weights weights) {
+    Product product = sides_of(op);
+    auto attributes = user_scratchpad();
     if (accumulates(op)) {
         dnnl::post_ops adding;
         adding.append_sum();
         attributes.set_post_ops(adding);
     }
-    const auto matmul = product.bias.is_zero()
-        ? dnnl::matmul::desc(product.source, product.weights, product.destination)
-        : dnnl::matmul::desc(product.source, product.weights, product.bias, product.destination);
-    return {matmul, attributes, engine.engine};
-}
-
-/// db = column sums of dy; threads share the columns.
-void bias_gradient(const cw_op& op, const cw_run& run, int threads) {
-    const auto* dy = run.views[0].dims;
-    constexpr std::int64_t least_columns = 128;  // four cache lines of a row, a few microseconds
-    parallel(threads, dy[1], least_columns, [&](std::int64_t begin, std::int64_t end) {
-        const Columns columns{static_cast<std::size_t>(dy[0]), static_cast<std::size_t>(dy[1]),
-                              static_cast<std::size_t>(begin), static_cast<std::size_t>(end)};
-        column_sums(operand<const float>(run, 0), columns, static_cast<cw_write>(op.integers[0]),
-                    operand<float>(run, 3));
-    });
-}
-
-struct MatmulPlan final : cw_plan {
-    std::shared_ptr<OnednnEngine> engine;
-    cw_op op;
-    Places places;
-    std::string implementation;
-    std::uint64_t scratchpad_bytes = 0;
-    dnnl::matmul primitive;
-    // Memory objects are wrappers of a pointer, made once: run only exchanges the pointer.
-    dnnl::memory source, weights, bias, destination, scratchpad;
-    std::array<dnnl_exec_arg_t, 5> arguments{};
-    int argument_count = 0;
-
-    MatmulPlan(std::shared_ptr<OnednnEngine> shared, const cw_op& wanted)
-        : engine(std::move(shared)), op(wanted), places(places_of(wanted)) {
-        const ThreadCount scope(engine->threads);
-        const auto description = describe(*engine, op);
-        implementation = description.impl_info_str();
-        scratchpad_bytes = description.scratchpad_desc().get_size();
-        primitive = dnnl::matmul(description);
-        add(source, DNNL_ARG_SRC, description.src_desc());
-        add(weights, DNNL_ARG_WEIGHTS, description.weights_desc());
-        add(destination, DNNL_ARG_DST, description.dst_desc());
-        add(scratchpad, DNNL_ARG_SCRATCHPAD, description.scratchpad_desc());
-        if (places.bias >= 0) {
-            add(bias, DNNL_ARG_BIAS, row_major(1, op.operands[places.bias].dims[0]));
-        }
+    auto& second = product.second;
+    if (weights == Weights::packed) {
+        second.wanted = {second.wanted.dims(), second.wanted.data_type(), dnnl::memory::format_tag::any};
     }
-    void add(dnnl::memory& memory, int argument, const dnnl::memory::desc& description) {
-        memory = dnnl::memory(description, engine->engine, nullptr);
-        arguments[argument_count++] = {argument, memory.get()};
-    }
-
-    cw_plan_size size() const override { return {scratchpad_bytes, 0}; }
-    cw_status run(const cw_run& run, cw_error* error) override;
-};
-
-cw_status MatmulPlan::run(const cw_run& run, cw_error* error) {
-    const ThreadCount scope(engine->threads);
-    const auto point = [&](const dnnl::memory& memory, void* data) { dnnl_memory_set_data_handle(memory.get(), data); };
-    point(source, run.views[places.source].data);
-    point(weights, run.views[places.weights].data);
-    point(destination, run.views[places.destination].data);
-    point(scratchpad, run.workspace);
-    if (places.bias >= 0) {
-        point(bias, run.views[places.bias].data);
-    }
-    const auto status =
-        dnnl_primitive_execute(primitive.get(), engine->stream.get(), argument_count, arguments.data());
-    if (status != dnnl_success) {
-        return fail_with(error, CW_FAILED, fmt::format("oneDNN matmul failed: status {}", static_cast<int>(status)));
-    }
-    if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
-        bias_gradient(op, run, engine->threads);
-    }
-    return CW_OK;
+    const auto matmul =
+        product.bias.wanted.is_zero()
+            ? dnnl::matmul::desc(product.first.wanted, second.wanted, product.result.wanted)
+            : dnnl::matmul::desc(product.first.wanted, second.wanted, product.bias.wanted, product.result.wanted);
+    const dnnl::matmul::primitive_desc description(matmul, attributes, engine.engine);
+    second.wanted = description.weights_desc();
+    product.packs = weights == Weights::packed;
+    product.set(description, dnnl::matmul(description));
+    return product;
 }
 
 /// A product with an empty dimension, which oneDNN need not see: zeros or the bias, or nothing when it accumulates.
 void run_empty(const cw_op& op, const cw_run& run) {
-    const auto places = places_of(op);
-    auto* out = operand<float>(run, places.destination);
-    const auto columns = run.views[places.destination].dims[1];
-    const auto count = element_count(run.views[places.destination]);
+    const auto product = sides_of(op);
+    const int destination = product.result.view;
+    auto* out = operand<float>(run, destination);
+    const auto columns = run.views[destination].dims[1];
+    const auto count = element_count(run.views[destination]);
     for (std::int64_t i = 0; i < count && !accumulates(op); ++i) {
-        out[i] = places.bias >= 0 ? operand<const float>(run, places.bias)[i % columns] : 0.0f;
+        out[i] = op.kind == CW_MATMUL && has_bias(op) ? operand<const float>(run, 2)[i % columns] : 0.0f;
     }
-    if (op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.operand_count == 4) {
+    if (product.sums_bias) {
         bias_gradient(op, run, 1);
     }
 }
@@ -182,6 +119,12 @@ std::string_view instruction_set() {
     }
 }
 
+bool has_avx512() {
+    const auto isa = dnnl::get_effective_cpu_isa();
+    return (static_cast<unsigned>(isa) & static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
+           static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+}
+
 }  // namespace
 
 std::string onednn_signature() {
@@ -195,18 +138,35 @@ std::shared_ptr<OnednnEngine> make_onednn_engine(int threads) {
     return engine;
 }
 
+cw_status check_compute(const cw_op& op, cw_error* error) {
+    const auto set = instruction_set();
+    if (!in_bf16(op) || set == "avx512_bf16" || set == "avx512_amx") {
+        return CW_OK;
+    }
+    return fail_with(error, CW_UNSUPPORTED,
+                     fmt::format("bf16 compute needs a processor with avx512_bf16 or amx_bf16, this one has {}; set "
+                                 "train.compute = \"f32\"",
+                                 set));
+}
+
 cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
                          cw_error* error) {
+    if (const auto status = check_compute(op, error); status != CW_OK) {
+        return status;
+    }
     if (has_empty_operand(op)) {
         return prepare_kernel(op, run_empty, plan, error);
     }
-    *plan = std::make_unique<MatmulPlan>(engine, op);
+    const ThreadCount scope(engine->threads);
+    std::unique_ptr<Product> for_packed;
+    if (op.kind != CW_MATMUL_BACKWARD_WEIGHTS && has_avx512()) {
+        auto packed = describe(*engine, op, Weights::packed);
+        if (packed.second.wanted != packed.second.plain) {
+            for_packed = std::make_unique<Product>(std::move(packed));
+        }
+    }
+    *plan = make_product_plan(engine, op, describe(*engine, op, Weights::plain), std::move(for_packed));
     return CW_OK;
-}
-
-std::string matmul_implementation(const cw_plan& plan) {
-    const auto* matmul = dynamic_cast<const MatmulPlan*>(&plan);
-    return matmul == nullptr ? std::string{} : matmul->implementation;
 }
 
 }  // namespace causeway::cpu

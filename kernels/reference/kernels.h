@@ -19,4 +19,10 @@ HostKernel convolution_kernel(std::int32_t kind);
 HostKernel pooling_kernel(std::int32_t kind);
 HostKernel norm_kernel(std::int32_t kind);
 
+/// A product of any kind whose factors are bf16.
+void bf16_product(const cw_op& op, const cw_run& run);
+float to_bf16(float value);
+/// db = column sums of dy (operands 3 and 0), the last dimension being the columns.
+void bias_sums(const cw_run& run, bool adds);
+
 }  // namespace causeway::reference

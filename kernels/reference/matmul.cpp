@@ -1,6 +1,7 @@
 // The three products of a dense layer: y = x w^T + b, dx = dy w, dw = dy^T x with db = column sums of dy.
 //
 // Each element is one sum in double, from the first term to the last, rounded once to float.
+#include "kernels/kinds.h"
 #include "kernels/reference/kernels.h"
 
 namespace causeway::reference {
@@ -43,20 +44,6 @@ void backward_data(const cw_op&, const cw_run& run) {
     }
 }
 
-void backward_bias(const cw_run& run, bool adds) {
-    const auto batch = run.views[0].dims[0];
-    const auto outputs = run.views[0].dims[1];
-    const auto* dy = operand<const float>(run, 0);
-    auto* db = operand<float>(run, 3);
-    for (std::int64_t o = 0; o < outputs; ++o) {
-        double sum = adds ? double{db[o]} : 0.0;
-        for (std::int64_t b = 0; b < batch; ++b) {
-            sum += double{dy[b * outputs + o]};
-        }
-        db[o] = static_cast<float>(sum);
-    }
-}
-
 void backward_weights(const cw_op& op, const cw_run& run) {
     const bool adds = op.integers[0] == CW_ACCUMULATE;
     const auto batch = run.views[0].dims[0];
@@ -75,11 +62,25 @@ void backward_weights(const cw_op& op, const cw_run& run) {
         }
     }
     if (op.operand_count == 4) {
-        backward_bias(run, adds);
+        bias_sums(run, adds);
     }
 }
 
 }  // namespace
+
+void bias_sums(const cw_run& run, bool adds) {
+    const auto& dy = run.views[0];
+    const auto columns = dy.dims[dy.rank - 1];
+    const auto count = element_count(dy);
+    auto* db = operand<float>(run, 3);
+    for (std::int64_t o = 0; o < columns; ++o) {
+        double sum = adds ? double{db[o]} : 0.0;
+        for (std::int64_t i = o; i < count; i += columns) {
+            sum += double{operand<const float>(run, 0)[i]};
+        }
+        db[o] = static_cast<float>(sum);
+    }
+}
 
 HostKernel matmul_kernel(std::int32_t kind) {
     switch (kind) {

@@ -15,7 +15,8 @@ struct ReferenceDevice final : cw_device {
                                 exact_kernel, convolution_kernel, pooling_kernel, norm_kernel}) {
             kernel = kernel == nullptr ? find(op.kind) : kernel;
         }
-        return prepare_kernel(op, kernel, plan, error);
+        const bool in_bf16 = is_product(op.kind) && op.integers[CW_COMPUTE] == CW_COMPUTE_BF16;
+        return prepare_kernel(op, in_bf16 ? bf16_product : kernel, plan, error);
     }
 };
 

@@ -37,6 +37,16 @@ std::vector<cw_op> matmul_ops(const ops::MatmulShape& shape) {
             ops::matmul_backward_weights(shape, ops::Write::overwrite, ops::Bias::absent)};
 }
 
+/// Each product also with bf16 factors.
+std::vector<cw_op> with_bf16(std::vector<cw_op> ops) {
+    const auto count = ops.size();
+    for (std::size_t i = 0; i < count; ++i) {
+        ops.push_back(ops[i]);
+        ops.back().integers[CW_COMPUTE] = CW_COMPUTE_BF16;
+    }
+    return ops;
+}
+
 std::vector<cw_op> element_wise_ops(std::int64_t n) {
     return {ops::relu(n),
             ops::relu_backward(n),
@@ -149,6 +159,7 @@ std::vector<std::vector<double>> scalars_of(const cw_op& op) {
 
 std::string name_of(const cw_op& op, Values values) {
     std::string name(find_kind(op.kind)->name);
+    name += is_product(op.kind) && op.integers[CW_COMPUTE] == CW_COMPUTE_BF16 ? " bf16" : "";
     const auto& first = op.operands[0];
     name += op.integers[0] != 0 ? fmt::format(" [{}]", op.integers[0]) : "";
     name += fmt::format(" {} operands", op.operand_count);
@@ -255,13 +266,13 @@ void fill_integers(Buffer& buffer, const Case& tested, int operand, RandomStream
 std::vector<Case> correctness_cases() {
     std::vector<Case> cases;
     for (const auto& shape : matmul_shapes) {
-        add_cases(cases, matmul_ops(shape));
+        add_cases(cases, with_bf16(matmul_ops(shape)));
     }
     for (const auto n : lengths) {
         add_cases(cases, element_wise_ops(n));
     }
     for (const auto& window : convolutions) {
-        add_cases(cases, convolution_ops(window));
+        add_cases(cases, with_bf16(convolution_ops(window)));
     }
     for (const auto& window : pools) {
         add_cases(cases, pool_ops(window));
@@ -280,15 +291,15 @@ std::vector<Case> speed_cases() {
     std::vector<Case> cases;
     for (const auto& shape : {ops::MatmulShape{32, 64, 64}, ops::MatmulShape{32, 256, 256},
                               ops::MatmulShape{128, 784, 512}, ops::MatmulShape{64, 1024, 1024}}) {
-        for (const auto& op :
-             {ops::matmul(shape), ops::matmul_backward_data(shape), ops::matmul_backward_weights(shape)}) {
+        for (const auto& op : with_bf16(
+                 {ops::matmul(shape), ops::matmul_backward_data(shape), ops::matmul_backward_weights(shape)})) {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }
     for (const auto& window : {window_of(64, 27, 1, 32, 3, 1, 1, 1), window_of(64, 13, 32, 64, 3, 1, 1, 1),
                                window_of(64, 31, 64, 64, 3, 1, 1, 1)}) {
-        for (const auto& op : {ops::convolution(window), ops::convolution_backward_data(window),
-                               ops::convolution_backward_weights(window)}) {
+        for (const auto& op : with_bf16({ops::convolution(window), ops::convolution_backward_data(window),
+                                         ops::convolution_backward_weights(window)})) {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }

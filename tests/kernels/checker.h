@@ -15,6 +15,8 @@ struct Verdict {
     bool threads = true;      // 1 and 2 threads give equal bits
     bool split = true;        // the whole batch and the batch in two parts give equal bits, row by row
     bool sets = true;         // every instruction set of the streaming kernels gives equal bits
+    bool packed = true;       // packed weights give the bits of plain ones
+    bool declined = false;    // the processor lacks the instructions: nothing was looked at
 };
 
 /// Prepares and runs the op on copies of the operands; the results are the copies.
