@@ -25,12 +25,18 @@ void Turns::begin(const Assign& assign, Effects& effects) {
 
 bool Turns::fetched(Instant now, const ModelFetched& event, Effects& effects) {
     bool any = false;
-    for (auto& [key, work] : works_) {
+    for (auto entry = works_.begin(); entry != works_.end();) {
+        auto& work = entry++->second;
         if (work.phase != Phase::fetching || work.assign.model != event.model) {
             continue;
         }
         any = true;
-        if (event.error) {
+        if (event.error && event.error->kind == ErrorKind::not_found) {
+            // Neither here nor there: only this node had it, and has it no more.
+            const auto lease = work.assign.lease;
+            works_.erase({lease.experiment, work.assign.group});
+            effects.send.emplace_back(Decline{lease, "segment_lost", event.error->message});
+        } else if (event.error) {
             work.phase = Phase::waiting;
             work.pause = work.pause == Duration::zero() ? fetch_retry_first
                                                         : std::min(work.pause * 2, fetch_retry_longest);
@@ -62,6 +68,7 @@ void Turns::done(Instant, const TurnDone& event, Effects& effects) {
         return;
     }
     work->phase = Phase::offered;
+    std::erase(kept_[key], event.update.digest);  // made again, after its group had to begin anew
     kept_[key].push_back(event.update.digest);
     let_go(key, segments_kept, effects);
     effects.send.emplace_back(Offer{assign.lease, event.update});

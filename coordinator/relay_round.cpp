@@ -48,6 +48,9 @@ void RelayRound::restore(const SaveDecision& decision) {
         made.examples = static_cast<std::uint64_t>(detail["examples"].integer());
         sizes_[made.segments.client_segment] = static_cast<std::uint64_t>(detail["client_bytes"].integer());
         sizes_[made.segments.server_segment] = static_cast<std::uint64_t>(detail["server_bytes"].integer());
+        if (detail["server_copied"].boolean(true)) {
+            copied_.insert(made.segments.server_segment);
+        }
         counted_[made.node] = {made.segments.client_segment, detail["loss"].number(), made.examples,
                                static_cast<std::uint64_t>(detail["stream_bytes_up"].integer()),
                                static_cast<std::uint64_t>(detail["stream_bytes_down"].integer())};
@@ -93,6 +96,10 @@ void RelayRound::go_on(Instant now, CoordinatorEffects& effects) {
     move_groups();
     log_decisions(effects);
     if (!opened_ || outcome() != Outcome::open) {
+        return;
+    }
+    collect(effects);
+    if (now >= closes_at_) {
         return;  // nobody begins what can no longer count
     }
     for (auto& turn : relay_.take_turns()) {
@@ -112,6 +119,7 @@ void RelayRound::log_decisions(CoordinatorEffects& effects) {
                 .set("client_bytes", sizes_[decision.segments.client_segment])
                 .set("server_bytes", sizes_[decision.segments.server_segment])
                 .set("examples", decision.examples)
+                .set("server_copied", copied_.contains(decision.segments.server_segment))
                 .set("loss", counted_[decision.node].loss)
                 .set("stream_bytes_up", counted_[decision.node].stream_up)
                 .set("stream_bytes_down", counted_[decision.node].stream_down);
@@ -128,6 +136,10 @@ void RelayRound::note(const RelayDecision& decision) {
     } else if (decision.kind == RelayDecision::Kind::restarted) {
         for (const auto& client : of_relays_.relay.groups[decision.group]) {
             counted_.erase(client);
+            auto& node = clients_.at(client);
+            if (node.away && node.drop_code.empty()) {  // it had counted, and now has to come back
+                node.gone_until = std::min(node.gone_until, until_gone(client));
+            }
         }
     }
 }
@@ -187,6 +199,7 @@ void RelayRound::ready(Instant now, const std::string& name, SessionId session, 
     }
     auto& node = found->second;
     node.session = session;
+    node.away = false;
     if (!node.drop_code.empty()) {
         return send(name, Dropped{lease_of(0), node.drop_code, node.drop_message}, effects);
     }
@@ -199,6 +212,7 @@ void RelayRound::ready(Instant now, const std::string& name, SessionId session, 
 void RelayRound::host_ready(Instant now, const std::string& name, SessionId session, CoordinatorEffects& effects) {
     auto& node = hosts_[name];
     node.session = session;
+    node.away = false;
     mark_lost(name);
     node.gone_until = never;
     given_up_.erase(name);
@@ -214,15 +228,28 @@ void RelayRound::lost(Instant now, const std::string& name, bool session_gone, C
     if (session_gone) {
         node->session = 0;
     }
+    now_ = now;
+    node->away = true;
     mark_lost(name);
+    node->gone_until = std::min(node->gone_until, until_gone(name));
+    tick(now, effects);
+}
+
+/// How long its group waits for it, from now.
+Instant RelayRound::until_gone(const std::string& name) const {
     const bool waits = !clients_.contains(name) || of_relays_.relay.lost_client == RelayPlan::LostClient::wait;
     const auto wait = waits ? plan_.rejoin : Duration::zero();
-    node->gone_until = std::min(node->gone_until, wait >= never - now ? never : now + wait);
-    tick(now, effects);
+    return wait >= never - now_ ? never : now_ + wait;
 }
 
 /// Its turns are void; the relay gives them again when both sides are there.
 void RelayRound::mark_lost(const std::string& name) {
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        if (host_of_group_[group] == name && relay_.over(group) && uncopied(group)) {
+            relay_.restart(group);  // nobody else holds what it came to
+            std::erase_if(collections_, [&](const auto& entry) { return entry.second.group == group; });
+        }
+    }
     relay_.lost(name);
     std::erase_if(turns_, [&](const auto& entry) {
         return entry.second.turn.client == name || entry.second.turn.host == name;
@@ -268,7 +295,15 @@ void RelayRound::on_offer(const std::string& name, SessionId session, const Offe
     if (!part.offer) {
         part.offer = update;
         part.session = session;
-        absorb(offer.lease.attempt, *turn, side, effects);
+        if (side == Side::host && !copies(turn->turn.group)) {
+            part.here = true;  // where it was made is enough, for now
+            if (turn->client.here) {
+                hand_over(offer.lease.attempt, effects);
+                go_on(now_, effects);
+            }
+        } else {
+            absorb(offer.lease.attempt, *turn, side, effects);
+        }
     }
 }
 
@@ -282,6 +317,10 @@ void RelayRound::absorb(std::uint32_t number_of_turn, Turn& turn, Side side, Coo
 }
 
 void RelayRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects) {
+    if (collections_.contains(absorbed.attempt)) {
+        collected(absorbed.attempt, absorbed);
+        return go_on(now, effects);
+    }
     const auto found = turns_.find(absorbed.attempt);
     if (found == turns_.end()) {
         return;  // of a turn that was void by then
@@ -300,6 +339,9 @@ void RelayRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordi
         transfer_broke(now, absorbed.attempt, turn, part, *absorbed.fetch_error, effects);
     } else {
         part.here = true;
+        if (&part == &turn.host) {
+            copied_.insert(part.offer->digest);
+        }
         if (turn.client.here && turn.host.here) {
             hand_over(absorbed.attempt, effects);
         }
@@ -355,7 +397,11 @@ void RelayRound::on_decline(const std::string& name, const Decline& decline, Coo
         return;
     }
     const auto why = decline.code + ": " + decline.message;
-    if (decline.code == "stream_lost") {
+    if (decline.code == "segment_lost" && turn->turn.host == name && uncopied(turn->turn.group)) {
+        const auto group = turn->turn.group;
+        break_off(decline.lease.attempt, decline.code, name + ": " + decline.message, effects);
+        relay_.restart(group);
+    } else if (decline.code == "stream_lost" || decline.code == "segment_lost") {
         break_off(decline.lease.attempt, decline.code, name + ": " + decline.message, effects);
     } else if (turn->turn.client == name) {
         leave(name, "declined", why, effects);

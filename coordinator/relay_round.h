@@ -81,8 +81,15 @@ private:
         Instant moved_at{};
         Duration longest_pause{};
     };
+    /// A host's last segment of a group, asked for after the tour's end (`handover_copy = "none"`).
+    struct Collection {
+        std::uint32_t group = 0;
+        HeldUpdate segment;
+        Instant retry_at = never;
+    };
     struct Node {
         SessionId session = 0;        // 0: none
+        bool away = true;             // has no session, or is silent in it
         Instant gone_until = never;   // when its time to come back is over
         std::string drop_code{};      // a client's that is out of the round
         std::string drop_message{};
@@ -103,6 +110,11 @@ private:
     [[nodiscard]] Assign assign_for(std::uint32_t number, const Turn& turn, Side side) const;
     void absorb(std::uint32_t number, Turn& turn, Side side, CoordinatorEffects& effects);
     void hand_over(std::uint32_t number, CoordinatorEffects& effects);
+    [[nodiscard]] bool copies(std::uint32_t group) const;
+    [[nodiscard]] bool uncopied(std::uint32_t group) const;
+    void collect(CoordinatorEffects& effects);
+    void ask_for(std::uint32_t number, Collection& collection, CoordinatorEffects& effects);
+    void collected(std::uint32_t number, const UpdateAbsorbed& absorbed);
     void transfer_broke(Instant now, std::uint32_t number, Turn& turn, Part& part, const Error& error,
                         CoordinatorEffects& effects);
     /// The turn begins anew; after too many breaks its client is left out.
@@ -112,6 +124,7 @@ private:
                CoordinatorEffects& effects);
     void move_groups();
     void mark_lost(const std::string& node);
+    [[nodiscard]] Instant until_gone(const std::string& node) const;
     void note(const RelayDecision& decision);
     [[nodiscard]] Lease lease_of(std::uint32_t number) const;
     [[nodiscard]] Turn* find(const Lease& lease);
@@ -136,6 +149,8 @@ private:
     std::map<std::uint32_t, Turn> turns_;  // under way, by number
     std::map<std::string, Counted> counted_;  // by client, of its hand-over
     std::uint32_t last_group_ = 0;            // of the latest hand-over
+    std::set<Digest> copied_;                             // host's segments that are here
+    std::map<std::uint32_t, Collection> collections_;     // under way, by number
     std::uint32_t next_number_ = 1;
     std::string machine_fault_;
     std::string host_refusal_;  // why the last host that declined did

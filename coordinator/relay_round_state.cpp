@@ -86,6 +86,11 @@ void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
             given_up_.insert(name);
         }
     }
+    for (auto& [number_of_collection, collection] : collections_) {
+        if (now >= collection.retry_at) {
+            ask_for(number_of_collection, collection, effects);
+        }
+    }
     const auto turns = turns_;  // what is done about one may end others
     for (const auto& [number_of_turn, turn] : turns) {
         if (!turns_.contains(number_of_turn)) {
@@ -120,6 +125,62 @@ Instant RelayRound::hangs_at(const Turn& turn) const {
     return turn.moved_at + std::max(limits::no_progress, limits::no_progress_pauses * turn.longest_pause);
 }
 
+// ---------------------------------------------------------------- hosts' segments that only they hold
+
+/// Whether the host's segment of the turn at work comes here before the turn counts: always, or only of the tour's last.
+bool RelayRound::copies(std::uint32_t group) const {
+    return of_relays_.relay.handover_copy == RelayPlan::Copy::coordinator || relay_.left(group) <= 1;
+}
+
+bool RelayRound::uncopied(std::uint32_t group) const {
+    const auto& segment = relay_.last(group).server_segment;
+    return !segment.empty() && !copied_.contains(segment);
+}
+
+/// A tour whose last clients were skipped has ended with a segment that did not seem to be its last.
+void RelayRound::collect(CoordinatorEffects& effects) {
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        const bool asked = std::ranges::any_of(
+            collections_, [&](const auto& entry) { return entry.second.group == group; });
+        if (!relay_.over(group) || !uncopied(group) || asked || hosts_[host_of_group_[group]].session == 0) {
+            continue;
+        }
+        const auto& segment = relay_.last(group).server_segment;
+        const auto number_of_collection = next_number_++;
+        auto& collection = collections_[number_of_collection] = {
+            .group = group,
+            .segment = {.experiment = plan_.assignment.lease.experiment,
+                        .round = number(),
+                        .digest = segment,
+                        .bytes = sizes_[segment]}};
+        ask_for(number_of_collection, collection, effects);
+    }
+}
+
+void RelayRound::ask_for(std::uint32_t number_of_collection, Collection& collection, CoordinatorEffects& effects) {
+    collection.retry_at = never;
+    const auto& host = host_of_group_[collection.group];
+    effects.jobs.push_back(AbsorbUpdate{plan_.assignment.lease.experiment, number(), number_of_collection, host,
+                                        hosts_[host].session, collection.segment, of_relays_.host.segment});
+}
+
+/// What cannot be had is made again, from the round's beginning.
+void RelayRound::collected(std::uint32_t number_of_collection, const UpdateAbsorbed& absorbed) {
+    auto& collection = collections_.at(number_of_collection);
+    if (absorbed.fetch_error && absorbed.fetch_error->kind == ErrorKind::io) {
+        machine_fault_ = absorbed.fetch_error->code + ": " + absorbed.fetch_error->message;
+        collection.retry_at = now_ + limits::machine_fault_retry;
+        return;
+    }
+    machine_fault_.clear();
+    if (absorbed.refusal || absorbed.fetch_error) {
+        relay_.restart(collection.group);
+    } else {
+        copied_.insert(absorbed.update);
+    }
+    collections_.erase(number_of_collection);
+}
+
 // ---------------------------------------------------------------- what it has come to
 
 Round::Outcome RelayRound::outcome() const {
@@ -131,6 +192,11 @@ Round::Outcome RelayRound::outcome() const {
     }
     if (relay_.outcome() == Relay::Outcome::open) {
         return Outcome::open;
+    }
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        if (uncopied(group)) {
+            return Outcome::open;
+        }
     }
     std::uint64_t examples = 0;
     for (const auto& result : relay_.results()) {
@@ -148,6 +214,9 @@ Instant RelayRound::deadline() const {
     }
     for (const auto& [number_of_turn, turn] : turns_) {
         due = std::min({due, hangs_at(turn), turn.client.retry_at, turn.host.retry_at});
+    }
+    for (const auto& [number_of_collection, collection] : collections_) {
+        due = std::min(due, collection.retry_at);
     }
     if (hostless_since_ && of_relays_.host_wait > Duration::zero()) {
         due = std::min(due, *hostless_since_ + of_relays_.host_wait);

@@ -53,7 +53,9 @@ void Invariants::check_handover(const SaveDecision& save) {
     const auto client = digest_from_hex(save.detail["client_segment"].text()).value_or(Digest{});
     const auto server = digest_from_hex(save.detail["server_segment"].text()).value_or(Digest{});
     require(group < relays.groups.size() && relays.groups[group].contains(node), "a hand-over in another group", node);
-    require(relays.here.contains(client) && relays.here.contains(server), "a hand-over of what is not here", node);
+    const bool copied = save.detail["server_copied"].boolean(true);
+    require(relays.here.contains(client) && (!copied || relays.here.contains(server)),
+            "a hand-over of what is not here", node);
     require(!seen.left_out.contains(node), "a hand-over of somebody who is left out", node);
     require(relays.handed_over.emplace(node, client).second, "its turn counts twice", node);
     relays.last[group] = {client, server};
@@ -66,8 +68,9 @@ void Invariants::check_turn(const std::string& node, const Assign& assign) {
     const bool known = assign.group < relays.groups.size();
     require(known && (relays.groups[assign.group].contains(node) || relays.hosts[assign.group] == node),
             "assigned a turn of a group that it is not in", node);
-    require(relays.here.contains(assign.model), "assigned a segment that is not here", node);
     const auto last = relays.last.find(assign.group);
+    const bool at_host = last != relays.last.end() && relays.hosts[assign.group] == node;
+    require(at_host || relays.here.contains(assign.model), "assigned a segment that is not here", node);
     require(last == relays.last.end() || last->second.first == assign.model || last->second.second == assign.model,
             "assigned another start than its group's last hand-over", node);
     require(!relays.handed_over.contains(node), "assigned a turn that has counted", node);
@@ -79,6 +82,10 @@ void Invariants::check_relay_sum(const SaveCommit& save) {
     for (const auto& [node, segment] : save.participants) {
         const auto found = relays.handed_over.find(node);
         require(found != relays.handed_over.end() && found->second == segment, "committed, but not handed over", node);
+    }
+    for (const auto& [group, segments] : relays.last) {
+        require(relays.here.contains(segments.first) && relays.here.contains(segments.second),
+                "committed without the last segments of a group");
     }
     require(relays.examples > 0, "the weights of a commit add up to nothing");
     attempts_.erase({epoch_, save.experiment, save.round});

@@ -157,6 +157,17 @@ void Relay::replace_host(const std::string& host, const std::string& next) {
     }
 }
 
+void Relay::restart(std::uint32_t group) {
+    decide({.kind = RelayDecision::Kind::restarted, .group = group, .node = groups_.at(group).host});
+}
+
+std::size_t Relay::left(std::uint32_t group) const {
+    const Group& of = groups_.at(group);
+    const auto from = of.tour.begin() + static_cast<std::ptrdiff_t>(std::min(of.next, of.tour.size()));
+    return static_cast<std::size_t>(
+        std::count_if(from, of.tour.end(), [&](const std::string& client) { return !skipped_.contains(client); }));
+}
+
 Relay::Outcome Relay::outcome() const {
     const auto over = [](const Group& group) { return group.next >= group.tour.size(); };
     return std::ranges::all_of(groups_, over) ? Outcome::complete : Outcome::open;

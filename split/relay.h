@@ -107,6 +107,12 @@ public:
     [[nodiscard]] std::size_t possible() const;
     /// The turn that a group is in, if one is under way.
     [[nodiscard]] const std::optional<RelayTurn>& turn(std::uint32_t group) const { return groups_.at(group).turn; }
+    /// The group begins its round anew: its last server segment is lost after its tour's end.
+    void restart(std::uint32_t group);
+    /// Clients of the tour that have not had their turn and still may, the one at work counted.
+    [[nodiscard]] std::size_t left(std::uint32_t group) const;
+    /// The group's last hand-over.
+    [[nodiscard]] const Handover& last(std::uint32_t group) const { return groups_.at(group).so_far.segments; }
     /// The group's tour is at its end.
     [[nodiscard]] bool over(std::uint32_t group) const {
         return groups_.at(group).next >= groups_.at(group).tour.size();

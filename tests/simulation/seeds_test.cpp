@@ -85,7 +85,8 @@ std::string experiment_of(RandomStream& random, std::size_t clients, Regimes reg
     const auto rounds = 2 + static_cast<std::uint32_t>(random.below(4));
     const std::string evaluations[] = {"", "\n[evaluation]\npatience = 1", "\n[evaluation]\nevery = 2"};
     const auto& train = trains[regimes == Regimes::relays ? 1 + random.below(2) : random.below(3)];
-    const auto sync = syncs[random.below(5)] + evaluations[random.below(3)];
+    const std::string copy = regimes == Regimes::relays && random.below(3) == 0 ? "handover_copy = \"none\"\n" : "";
+    const auto sync = copy + syncs[random.below(5)] + evaluations[random.below(3)];
     return regimes == Regimes::whole ? points_experiment(rounds, train, sync)
                                      : points_experiment(rounds, train, sync, regime_of(random, clients));
 }
