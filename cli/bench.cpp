@@ -18,6 +18,7 @@ constexpr Bench benches[] = {
     {"images", "a CNN on images of --data: five epochs, a fifth held out", bench_images},
     {"commits", "durable commits: snapshot and transaction, with their flushes", bench_commits},
     {"transfer", "a pull between two processes over TLS on loopback", bench_transfer},
+    {"streams", "streams between two node processes over TLS on loopback", bench_streams},
     {"rounds", "whole rounds of 8 clients, 100,000 parameters, next to no training", bench_rounds},
     {"exchange", "6 clients with a model of 100 MB: rate and memory", bench_exchange},
     {"sessions", "1,000 sessions over TLS: admission, memory, a broadcast, a round, a restart", bench_sessions},
@@ -75,6 +76,10 @@ double median_seconds(int repeats, const std::function<void()>& call) {
 int run_bench(const BenchOptions& options, Output output) {
     if (options.name == "transfer-server") {  // started by `bench transfer`, not for people
         const auto served = serve_transfer(options);
+        return served ? exit_done : output.error(served.error());
+    }
+    if (options.name == "streams-server") {  // likewise
+        const auto served = serve_streams(options);
         return served ? exit_done : output.error(served.error());
     }
     std::vector<std::string> names;

@@ -43,7 +43,10 @@ Result<std::vector<BenchRow>> bench_idle(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_faults(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_exchange(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_simulate(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_streams(const BenchOptions& options);
 /// The other process of bench_transfer: serves one blob until its peer goes.
 Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options);
+/// The other process of bench_streams: sends back what it gets until its peer goes.
+Result<std::vector<BenchRow>> serve_streams(const BenchOptions& options);
 
 }  // namespace causeway::cli

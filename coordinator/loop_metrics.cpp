@@ -39,6 +39,7 @@ void Loop::on(const ScrapeMetrics& event) {
     const auto traffic = partners_.link.traffic();
     metrics.bytes_received = traffic.received;
     metrics.bytes_sent = traffic.sent;
+    metrics.bytes_relayed = partners_.link.stream_traffic().sent;
     metrics.store_flushes = partners_.store.flushes();
     metrics.queued_events = queue_->size();
     (void)event.answer->try_push(metrics);

@@ -30,6 +30,7 @@ struct CoordinatorMetrics {
     std::uint64_t rounds_committed = 0;
     std::uint64_t bytes_received = 0;
     std::uint64_t bytes_sent = 0;
+    std::uint64_t bytes_relayed = 0;  // part of those sent
     std::uint64_t store_flushes = 0;
     std::uint64_t queued_events = 0;
     std::vector<ExperimentMetrics> running;  // starting, running or paused

@@ -11,19 +11,18 @@ namespace causeway {
 extern const LayerKind batchnorm_layer;
 namespace {
 
-class BatchNormPlan : public LayerPlan {
+class BatchNormPlan : public NormPlan {
 public:
-    BatchNormPlan(PlanCache& plans, const ops::NormShape& shape) : plans_(plans), shape_(shape) {}
+    BatchNormPlan(PlanCache& plans, const ops::NormShape& shape)
+        : NormPlan(plans, shape, shape.channels, ops::batch_norm_backward) {}
 
     Status prepare(Purpose purpose) {
         TRY_ASSIGN(inference_, plans_.get(ops::batch_norm_inference(shape_)));
         if (purpose == Purpose::training) {
             TRY_ASSIGN(forward_, plans_.get(ops::batch_norm(shape_)));
-            TRY_ASSIGN(backward_, plans_.get(ops::batch_norm_backward(shape_)));
         }
-        return {};
+        return prepare_backward(purpose);
     }
-    std::uint64_t scratch_bytes() const override { return 2 * channels() * sizeof(float); }
 
     /// Parameters: weight, bias, running mean, running variance.
     Status forward(const LayerForward& call) override {
@@ -34,29 +33,10 @@ public:
         return forward_->run({call.inputs[0], p[0], p[1], p[2], p[3], call.outputs[0], mean(call), rstd(call)},
                              {batch_norm_momentum});
     }
-    Status backward(const LayerBackward& call) override {
-        Plan* plan = backward_;
-        if (call.write == ops::Write::accumulate) {  // rare (microbatches): its plan is made at first use
-            TRY_ASSIGN(plan, plans_.get(ops::batch_norm_backward(shape_, call.write)));
-        }
-        // As in group_norm.cpp: where nobody wants dx, it goes where dy was.
-        const auto& dx = call.input_gradients.empty() ? call.output_gradients[0] : call.input_gradients[0];
-        return plan->run({call.forward.inputs[0], call.forward.parameters[0], mean(call.forward), rstd(call.forward),
-                          call.output_gradients[0], dx, call.parameter_gradients[0], call.parameter_gradients[1]});
-    }
 
 private:
-    std::uint64_t channels() const { return static_cast<std::uint64_t>(shape_.channels); }
-    Operand mean(const LayerForward& call) const { return {call.scratch, channels(), CW_F32}; }
-    Operand rstd(const LayerForward& call) const {
-        return {static_cast<const float*>(call.scratch) + channels(), channels(), CW_F32};
-    }
-
-    PlanCache& plans_;
-    ops::NormShape shape_;
     Plan* forward_ = nullptr;
     Plan* inference_ = nullptr;
-    Plan* backward_ = nullptr;
 };
 
 class BatchNorm : public Layer {

@@ -6,45 +6,22 @@
 namespace causeway {
 namespace {
 
-class GroupNormPlan : public LayerPlan {
+class GroupNormPlan : public NormPlan {
 public:
-    GroupNormPlan(PlanCache& plans, const ops::NormShape& shape) : plans_(plans), shape_(shape) {}
+    GroupNormPlan(PlanCache& plans, const ops::NormShape& shape)
+        : NormPlan(plans, shape, shape.batch * shape.groups, ops::group_norm_backward) {}
 
     Status prepare(Purpose purpose) {
         TRY_ASSIGN(forward_, plans_.get(ops::group_norm(shape_)));
-        if (purpose == Purpose::training) {
-            TRY_ASSIGN(backward_, plans_.get(ops::group_norm_backward(shape_)));
-        }
-        return {};
+        return prepare_backward(purpose);
     }
-    std::uint64_t scratch_bytes() const override { return 2 * statistics() * sizeof(float); }
-
     Status forward(const LayerForward& call) override {
         return forward_->run(
             {call.inputs[0], call.parameters[0], call.parameters[1], call.outputs[0], mean(call), rstd(call)});
     }
-    Status backward(const LayerBackward& call) override {
-        Plan* plan = backward_;
-        if (call.write == ops::Write::accumulate) {  // rare (microbatches): its plan is made at first use
-            TRY_ASSIGN(plan, plans_.get(ops::group_norm_backward(shape_, call.write)));
-        }
-        // The kernel needs room for dx even where nobody wants it: the gradient that came in is no longer needed.
-        const auto& dx = call.input_gradients.empty() ? call.output_gradients[0] : call.input_gradients[0];
-        return plan->run({call.forward.inputs[0], call.forward.parameters[0], mean(call.forward), rstd(call.forward),
-                          call.output_gradients[0], dx, call.parameter_gradients[0], call.parameter_gradients[1]});
-    }
 
 private:
-    std::uint64_t statistics() const { return static_cast<std::uint64_t>(shape_.batch * shape_.groups); }
-    Operand mean(const LayerForward& call) const { return {call.scratch, statistics(), CW_F32}; }
-    Operand rstd(const LayerForward& call) const {
-        return {static_cast<const float*>(call.scratch) + statistics(), statistics(), CW_F32};
-    }
-
-    PlanCache& plans_;
-    ops::NormShape shape_;
     Plan* forward_ = nullptr;
-    Plan* backward_ = nullptr;
 };
 
 class GroupNorm : public Layer {

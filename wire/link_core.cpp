@@ -14,6 +14,7 @@ constexpr Duration notice_is_cause = std::chrono::seconds(3);
 constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer that does not read
 
 constexpr std::size_t small_frame = 64 * 1024;
+constexpr std::size_t stream_frame = 256 * 1024;  // of several messages that wait; a lone one goes at once
 // Deadlines are looked at together: wake-ups cost, TLS does not (1,000 idle sessions 3 % of a core at 10 ms, 6 at 1).
 constexpr Duration tick_interval = std::chrono::milliseconds(10);
 constexpr Duration longest_interval = std::chrono::milliseconds(50);  // silence has no moment of its own: see Liveness
@@ -391,19 +392,6 @@ void LinkCore::end(ConnectionId connection) {
 
 // ---------------------------------------------------------------- sealing
 
-void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
-    peer.traffic.received += received;
-    peer.traffic.sent += sent;
-    if (peer.counted) {
-        traffic_.received += received;
-        traffic_.sent += sent;
-    }
-    if ((peer.kind == ConnectionKind::stream && peer.carrier == 0) || peer.kind == ConnectionKind::relay) {
-        stream_traffic_.received += received;
-        stream_traffic_.sent += sent;
-    }
-}
-
 /// The next message onto the frame. One that is too long for anybody is left out; its asker is told.
 Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
     const Message message = std::move(peer.outbox.front());
@@ -435,8 +423,11 @@ bool LinkCore::seal_next(Peer& peer, Instant now) {
         return false;
     }
     Bytes frame;
-    while (!peer.outbox.empty() && frame.size() < small_frame) {
-        if (!frame.empty() && payload_of(peer.outbox.front())) {
+    const bool packs = peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay;
+    const auto most = packs ? stream_frame : small_frame;
+    while (!peer.outbox.empty() && frame.size() < most) {
+        const auto payload = payload_of(peer.outbox.front());
+        if (!frame.empty() && payload && (!packs || frame.size() + payload->size() > most)) {
             break;
         }
         if (const auto sealed = seal_one(peer, frame); !sealed) {

@@ -122,4 +122,18 @@ void LinkCore::allow_streams(std::vector<StreamPeer> peers) {
     }
 }
 
+/// What a relayed stream moves is its carrier's: counted once.
+void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
+    peer.traffic.received += received;
+    peer.traffic.sent += sent;
+    if (peer.counted) {
+        traffic_.received += received;
+        traffic_.sent += sent;
+    }
+    if ((peer.kind == ConnectionKind::stream && peer.carrier == 0) || peer.kind == ConnectionKind::relay) {
+        stream_traffic_.received += received;
+        stream_traffic_.sent += sent;
+    }
+}
+
 }  // namespace causeway

@@ -17,6 +17,7 @@ CoordinatorMetrics sample() {
     metrics.experiments = {{"running", 1}, {"failed", 2}};
     metrics.rounds_committed = 12;
     metrics.bytes_received = std::uint64_t{1} << 40;
+    metrics.bytes_relayed = 12'345;
     metrics.running.push_back({.id = 4, .name = "a\"b\\c\nd", .round = 3, .rounds = 9, .round_seconds = 0.25});
     return metrics;
 }
@@ -40,6 +41,7 @@ TEST_CASE("large counts are whole numbers, fractions keep their digits, label va
           "[coordinator][metrics]") {
     const auto text = to_prometheus(sample());
     CHECK(has_line(text, "causeway_received_bytes_total 1099511627776"));
+    CHECK(has_line(text, "causeway_relayed_bytes_total 12345"));
     CHECK(has_line(text, "causeway_uptime_seconds 1.5"));
     CHECK(has_line(text, "causeway_experiment_round_seconds{experiment=\"4\",name=\"a\\\"b\\\\c\\nd\"} 0.25"));
 }

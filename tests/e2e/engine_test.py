@@ -41,6 +41,24 @@ class Engine(unittest.TestCase):
         said = run("experiment", "show", "digits-cnn")
         self.assertRegex(said.stdout, r"with a batch of 32:\n#   weights")
 
+    def test_bf16_trains_where_the_processor_has_it_and_is_refused_by_name_where_not(self):
+        settings = ["--json", "--data", f"digits={DIGITS}", "--set", "experiment.rounds=2"]
+        in_bf16 = [*settings, "--set", "train.compute=bf16"]
+        # oneDNN is told to be of an older processor: nodes then lack the instructions.
+        refused = run("demo", "digits-cnn", *in_bf16, "--clients", 2, deadline=300, env={"ONEDNN_MAX_CPU_ISA": "AVX2"})
+        self.assertEqual(1, refused.returncode, refused.stdout)
+        self.assertIn("avx512_bf16", refused.stdout + refused.stderr)
+        first = run("simulate", "digits-cnn", *in_bf16, "--clients", 2, deadline=300)
+        if first.returncode != 0:
+            self.assertIn("avx512_bf16", first.stdout + first.stderr)  # this very processor lacks them
+            return
+        again = run("simulate", "digits-cnn", *in_bf16, "--clients", 2, deadline=300)
+        in_f32 = run("simulate", "digits-cnn", *settings, "--clients", 2, deadline=300)
+        ends = [events(done.stdout)[-1] for done in (first, again, in_f32)]
+        self.assertEqual(ends[0]["model_sha256"], ends[1]["model_sha256"])
+        self.assertNotEqual(ends[0]["model_sha256"], ends[2]["model_sha256"])
+        self.assertGreater(ends[0]["accuracy"], 0.8 * ends[2]["accuracy"])
+
 
 if __name__ == "__main__":
     unittest.main()

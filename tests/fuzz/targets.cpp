@@ -6,7 +6,7 @@ namespace causeway {
 
 std::vector<const FuzzTarget*> all_targets() {
     std::vector<const FuzzTarget*> all;
-    for (const auto targets : {wire_targets(), data_targets(), text_targets(), model_targets()}) {
+    for (const auto targets : {wire_targets(), stream_targets(), data_targets(), text_targets(), model_targets()}) {
         for (const auto& target : targets) {
             all.push_back(&target);
         }

@@ -26,6 +26,7 @@ struct FuzzTarget {
 };
 
 std::span<const FuzzTarget> wire_targets();
+std::span<const FuzzTarget> stream_targets();
 std::span<const FuzzTarget> data_targets();
 std::span<const FuzzTarget> text_targets();
 std::span<const FuzzTarget> model_targets();

@@ -90,6 +90,29 @@ TEST_CASE("two nodes on each other's roster exchange data, and both know with wh
     CHECK(pair.client.core.stream_traffic().received == pair.client.core.traffic().received);
 }
 
+TEST_CASE("messages that wait share frames, in order; a frame stays below what a socket takes", "[wire][streams]") {
+    Pair pair;
+    pair.allow();
+    pair.dial();
+    pair.client.network.sent.clear();
+    for (std::uint32_t i = 0; i < 12; ++i) {
+        auto message = Pair::data(i == 6 ? 1 << 20 : 60 << 10);
+        message.batch = i;
+        pair.client.core.send(1, std::move(message));
+    }
+    pair.client.core.flush(pair.now);
+    CHECK(pair.client.network.sent[1].size() == 5);  // 4 and 2, the long one, 4 and 1
+    for (const auto& frame : pair.client.network.sent[1]) {
+        CHECK(frame.size() <= max_sealed_bytes);
+    }
+    pair.run(milliseconds(0));
+    const auto came = pair.host.take<PeerMessage>();
+    REQUIRE(came.size() == 12);
+    for (std::uint32_t i = 0; i < 12; ++i) {
+        CHECK(std::get<StreamData>(came[i].message).batch == i);
+    }
+}
+
 TEST_CASE("a node that is not on the roster is refused before anything it says is looked at", "[wire][streams]") {
     Pair pair;
     pair.client.core.allow_streams({Pair::line(pair.host_credentials, seconds(60))});
