@@ -127,7 +127,8 @@ Instant RelayRound::hangs_at(const Turn& turn) const {
 
 // ---------------------------------------------------------------- hosts' segments that only they hold
 
-/// Whether the host's segment of the turn at work comes here before the turn counts: always, or only of the tour's last.
+/// Whether the host's segment of the turn at work comes here before the turn counts: always, or only that of the
+/// tour's last.
 bool RelayRound::copies(std::uint32_t group) const {
     return of_relays_.relay.handover_copy == RelayPlan::Copy::coordinator || relay_.left(group) <= 1;
 }
