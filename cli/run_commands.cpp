@@ -166,9 +166,15 @@ void print_status(const Json& status, Output output) {
                         member["steps"].integer() > 0
                             ? fmt::format("{}/{}", member["step"].integer(), member["steps"].integer())
                             : "-"});
+        if (member.has("group")) {
+            rows.back().push_back(std::to_string(member["group"].integer() + 1));
+            rows.back().push_back(member["host"].text());
+        }
     }
     if (!rows.empty()) {
-        output.line(table({"member", "state", "step"}, rows));
+        const bool relays = rows.front().size() > 3;
+        output.line(relays ? table({"member", "state", "step", "group", "host"}, rows)
+                           : table({"member", "state", "step"}, rows));
     }
 }
 

@@ -126,6 +126,11 @@ void ExperimentMachine::end(Turn turn, const std::string& state, const std::stri
     }
     const bool worked = active();
     set_state(state, reason, turn.effects);
+    // What this step has assigned before it came to the end is not begun.
+    std::erase_if(turn.effects.send, [this](const Send& send) {
+        const auto* assign = std::get_if<Assign>(&send.message);
+        return assign != nullptr && assign->lease.experiment == id();
+    });
     phase_ = Phase::over;
     round_.reset();
     retry_ = {};
