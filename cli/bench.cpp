@@ -23,7 +23,8 @@ constexpr Bench benches[] = {
     {"exchange", "6 clients with a model of 100 MB: rate and memory", bench_exchange},
     {"sessions", "1,000 sessions over TLS: admission, memory, a broadcast, a round, a restart", bench_sessions},
     {"idle", "a coordinator and 8 clients at rest", bench_idle},
-    {"faults", "from a client's end or silence to the next committed round", bench_faults},
+    {"faults", "from a client's end or silence, or the coordinator's end, to the next commit", bench_faults},
+    {"endurance", "10,000 rounds of a small model: what memory grows by", bench_endurance},
     {"simulate", "the simulator: rounds a second without training, 10,000 virtual clients", bench_simulate},
 };
 

@@ -41,6 +41,7 @@ Result<std::vector<BenchRow>> bench_rounds(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_sessions(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_idle(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_faults(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_endurance(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_exchange(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_simulate(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_streams(const BenchOptions& options);

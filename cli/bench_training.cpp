@@ -141,10 +141,10 @@ Result<double> product_rows(int threads, std::vector<BenchRow>& rows) {
     constexpr ops::MatmulShape large{512, 1024, 1024}, small{64, 1024, 1024};
     TRY_ASSIGN(const auto of_large, time_product(large, threads));
     TRY_ASSIGN(const auto of_small, time_product(small, threads));
-    const double peak = rate(large, std::min(of_large.packed, of_large.plain));
     const double packed = rate(small, of_small.packed);
-    rows.push_back({"product 512x1024x1024, packed weights, " + threads_text(threads), peak, "GFLOP/s",
-                    "what the processor gives", ""});
+    const double peak = std::max(rate(large, of_large.packed), packed);  // other work disturbs the longer one more
+    rows.push_back({"product 512x1024x1024, packed weights, " + threads_text(threads), rate(large, of_large.packed),
+                    "GFLOP/s", "what the processor gives", ""});
     rows.push_back({"product 64x1024x1024, packed weights, " + threads_text(threads), packed, "GFLOP/s",
                     fmt::format("{:.0f} % of that; plain weights {:.1f}; packing {:.2f} ms, the product {:.2f}",
                                 100 * packed / peak, rate(small, of_small.plain), 1e3 * of_small.packing,

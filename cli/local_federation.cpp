@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/text.h"
 #include "configs/canonical.h"
 #include "configs/dataset_file.h"
 #include "configs/workload.h"
@@ -38,7 +39,8 @@ Result<bool> until(const std::function<Result<bool>()>& holds) {
 Result<std::unique_ptr<LocalFederation>> LocalFederation::start(LocalOptions options) {
     auto federation = std::make_unique<LocalFederation>(std::move(options));
     TRY(federation->divide_data());
-    TRY(federation->start_coordinator());
+    TRY_ASSIGN(auto coordinator, federation->start_coordinator("127.0.0.1:0"));
+    federation->processes_.push_back(std::move(coordinator));
     TRY(federation->connect());
     TRY(federation->start_clients());
     TRY(federation->wait_for_clients());
@@ -62,19 +64,30 @@ std::string LocalFederation::data_argument(const WrittenPart& part) const {
     return options_.experiment.data.dataset + "=" + part.path.string();
 }
 
-Status LocalFederation::start_coordinator() {
+Result<Process> LocalFederation::start_coordinator(const std::string& listen) {
     std::vector<std::string> words = {
         own_path().string(), "coordinator", "--state",   (options_.folder / "coordinator").string(),
-        "--listen",          "127.0.0.1:0", "--workers", std::to_string(options_.workers)};
+        "--listen",          listen,        "--workers", std::to_string(options_.workers)};
     if (parts_.size() > options_.clients) {
         words.insert(words.end(), {"--data", data_argument(parts_.back())});
     }
     for (const auto& model : options_.models) {
         words.insert(words.end(), {"--model", model});
     }
-    TRY_ASSIGN(auto process, Process::start(words, "", options_.folder / "coordinator.log"));
-    processes_.push_back(std::move(process));
-    return {};
+    return Process::start(words, "", options_.folder / "coordinator.log");
+}
+
+Status LocalFederation::restart_coordinator() {
+    TRY_ASSIGN(const auto address, read_file(options_.folder / "coordinator" / "operator" / "address", 256));
+    session_.reset();
+    processes_.front().stop(Duration(0));
+    TRY_ASSIGN(processes_.front(), start_coordinator(std::string(trim(as_text(address)))));
+    Status connected;
+    TRY_ASSIGN(const bool up, until([&]() -> Result<bool> {
+                   connected = connect();
+                   return connected.has_value() || !processes_.front().running();
+               }));
+    return up ? connected : fail(ErrorKind::timed_out, "coordinator_failed", "the coordinator does not answer");
 }
 
 Status LocalFederation::connect() {
@@ -163,10 +176,15 @@ Status LocalFederation::all_running() {
 Result<Json> LocalFederation::run(const std::function<void(const Json&)>& each) {
     const auto& experiment = options_.experiment;
     TRY_ASSIGN(
-        const auto reply,
+        submitted_,
         session_->ask(
             "experiment.submit",
             Json::object().set("file", canonical_toml(experiment)).set("file_name", experiment.experiment.name)));
+    return follow(1, each);
+}
+
+Result<Json> LocalFederation::follow(std::uint32_t from, const std::function<void(const Json&)>& each) {
+    const auto& reply = submitted_;
     Json done;
     Status broken;
     const auto take = [&](const Json& event) {
@@ -183,7 +201,7 @@ Result<Json> LocalFederation::run(const std::function<void(const Json&)>& each) 
         }
         return broken.has_value();
     };
-    const auto watch = Json::object().set("experiment", reply["id"]).set("from", 1);
+    const auto watch = Json::object().set("experiment", reply["id"]).set("from", from);
     TRY(session_->follow("experiment.watch", watch, take, idle));
     TRY(broken);
     return done;

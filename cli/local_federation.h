@@ -42,6 +42,10 @@ public:
     ///
     /// errors   io: a client has ended by itself, with the end of its log
     Result<Json> run(const std::function<void(const Json&)>& each);
+    /// The same of what was submitted last, from a round on: after a lost connection.
+    Result<Json> follow(std::uint32_t from, const std::function<void(const Json&)>& each);
+    /// Kills the coordinator and starts it again on its state and its port; returns when it answers.
+    Status restart_coordinator();
     /// Asks every process to end, and waits for them.
     void stop();
 
@@ -53,7 +57,7 @@ public:
 
 private:
     Status divide_data();
-    Status start_coordinator();
+    Result<Process> start_coordinator(const std::string& listen);
     Status connect();
     Status start_clients();
     Status start_node(const std::string& name, const std::string& role, const std::vector<std::string>& more);
@@ -67,6 +71,7 @@ private:
     std::vector<WrittenPart> parts_;  // clients' in order, the held-out one last if there is one
     std::vector<Process> processes_;  // the coordinator first
     std::unique_ptr<OperatorSession> session_;
+    Json submitted_;  // the reply
 };
 
 }  // namespace causeway::cli

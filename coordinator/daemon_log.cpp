@@ -39,10 +39,8 @@ void tell(const Other&) {}
 
 }  // namespace
 
-void log_persists(std::span<const Persist> persists) {
-    for (const auto& persist : persists) {
-        std::visit([](const auto& fact) { tell(fact); }, persist);
-    }
+void log_persist(const Persist& persist) {
+    std::visit([](const auto& fact) { tell(fact); }, persist);
 }
 
 }  // namespace causeway

@@ -3,12 +3,10 @@
 // Told from the persists, which are all that ever happens; machines themselves know no log. Loop thread only.
 #pragma once
 
-#include <span>
-
 #include "coordinator/effects.h"
 
 namespace causeway {
 
-void log_persists(std::span<const Persist> persists);
+void log_persist(const Persist& persist);
 
 }  // namespace causeway

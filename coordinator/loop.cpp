@@ -62,32 +62,32 @@ void Loop::step(const CoordinatorEvent& event) {
 
 void Loop::take(CoordinatorEffects effects) {
     wake_at_ = effects.wake_at;
-    for (const auto& persist : effects.persist) {
-        if (const auto* experiment = std::get_if<SaveExperiment>(&persist)) {
-            partners_.jobs.know(*experiment);
-        }
-    }
-    std::vector<SaveEvaluation> evaluations;
-    for (const auto& persist : effects.persist) {
-        if (const auto* evaluation = std::get_if<SaveEvaluation>(&persist)) {
-            evaluations.push_back(*evaluation);
-        }
-    }
     auto persists = std::exchange(effects.persist, {});
-    log_persists(persists);
+    auto facts = note(persists);
     const auto number = effects_.push(std::move(effects), !persists.empty());
-    if (!evaluations.empty()) {
-        evaluations_[number] = std::move(evaluations);
-    }
-    for (const auto& persist : persists) {
-        if (const auto* commit = std::get_if<SaveCommit>(&persist)) {
-            committing_[number] = {commit->experiment, commit->round};
-        }
+    if (!facts.empty()) {
+        facts_.emplace(number, std::move(facts));
     }
     if (!persists.empty()) {
         partners_.store.execute(number, std::move(persists));
     }
     release();
+}
+
+/// What else hangs on a step's persists: the log, the job runner's set-ups, and what happens when they are stored.
+std::vector<Loop::Fact> Loop::note(const std::vector<Persist>& persists) {
+    std::vector<Fact> facts;
+    for (const auto& persist : persists) {
+        log_persist(persist);
+        if (const auto* experiment = std::get_if<SaveExperiment>(&persist)) {
+            partners_.jobs.know(*experiment);
+        } else if (const auto* evaluation = std::get_if<SaveEvaluation>(&persist)) {
+            facts.emplace_back(*evaluation);
+        } else if (const auto* commit = std::get_if<SaveCommit>(&persist)) {
+            facts.emplace_back(CommitStored{commit->experiment, commit->round});
+        }
+    }
+    return facts;
 }
 
 void Loop::release() {
@@ -210,15 +210,15 @@ void Loop::cancel(const CancelAbsorb& job) {
 
 void Loop::on(const StepStored& event) {
     stuck_.reset();
-    if (const auto known = evaluations_.extract(event.step)) {
-        for (const auto& evaluation : known.mapped()) {
-            partners_.jobs.evaluation_stored(evaluation.experiment, evaluation.round);
-        }
-    }
     effects_.stored(event.step);
     release();
-    if (const auto commit = committing_.extract(event.step)) {
-        step(commit.mapped());
+    const auto facts = facts_.extract(event.step);
+    for (const auto& fact : facts ? facts.mapped() : std::vector<Fact>()) {
+        if (const auto* evaluation = std::get_if<SaveEvaluation>(&fact)) {
+            partners_.jobs.evaluation_stored(evaluation->experiment, evaluation->round);
+        } else {
+            step(std::get<CommitStored>(fact));
+        }
     }
 }
 

@@ -80,6 +80,8 @@ private:
         std::uint64_t request = 0;
         ConnectionId node = 0;
     };
+    /// What somebody here wants to know when it is durable.
+    using Fact = std::variant<SaveEvaluation, CommitStored>;
     /// Experiment, round, node; of a segment also its turn: a host brings several at once.
     using AbsorbKey = std::tuple<ExperimentId, std::uint32_t, std::string, std::uint32_t>;
     static AbsorbKey key_of(const AbsorbUpdate& job) {
@@ -88,6 +90,7 @@ private:
 
     void step(const CoordinatorEvent& event);
     void take(CoordinatorEffects effects);
+    std::vector<Fact> note(const std::vector<Persist>& persists);
     void release();
     void send(std::vector<Send> sends);
     void keep_pace(ConnectionId connection, const Message& message);
@@ -130,8 +133,7 @@ private:
     std::uint64_t last_question_ = 0;
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::map<std::string, std::vector<RelayPair>> relays_;  // by client: whom its last roster lets it reach
-    std::map<std::uint64_t, std::vector<SaveEvaluation>> evaluations_;  // by the step that stores them
-    std::map<std::uint64_t, CommitStored> committing_;  // by the step that holds it
+    std::map<std::uint64_t, std::vector<Fact>> facts_;  // by the step that stores them
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};

@@ -2,13 +2,15 @@
 //
 // The limbs of a vector stay in registers while up to eight updates are added to them, so that 16 bytes of limbs are
 // read and written once per eight updates. Memory decides: 11 GB/s of f32 input in passes of eight against 5.5 one
-// at a time, on AVX-512 and AVX2 alike (2^20 elements, a busy machine).
+// at a time, on AVX-512 and AVX2 alike (2^20 elements, a busy machine). Ten streams at once are more than the
+// processor follows by itself: asking for each a few lines ahead gives 12.3.
 // Thread: any; reentrant.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // as in activations.cpp
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/cpu/exact.cpp"
 #include <hwy/foreach_target.h>
 // After it, for the last set:
+#include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
 #include <bit>
@@ -24,6 +26,8 @@ __extension__ using Wide = __int128;
 
 constexpr int low_bits = 52;  // of one high unit: 2^-10 / 2^-62
 constexpr std::int64_t low_per_high = std::int64_t{1} << low_bits;
+constexpr std::size_t line_of_values = 16;  // f32 in a cache line
+constexpr std::size_t ahead = 64;           // elements; up to 128 measures alike, 1,024 is as none
 
 /// One element's mean with any limbs: a 128-bit integer is rounded once to double.
 inline float exact_mean_of(std::int64_t high, std::int64_t low, double weight) {
@@ -89,6 +93,17 @@ HWY_INLINE Limbs added(Limbs limbs, const ExactPass& pass, std::size_t i, bool& 
     return {hn::BitCast(I64(), high), hn::BitCast(I64(), low)};
 }
 
+/// The lines that the next turns need: one of each update, two of each limb. Changes no bit.
+HWY_INLINE void fetch_ahead(const ExactPass& pass, const std::int64_t* high, const std::int64_t* low, std::size_t i) {
+    for (int k = 0; k < pass.count; ++k) {
+        hwy::Prefetch(pass.values[k] + i);
+    }
+    for (const auto at : {i, i + line_of_values / 2}) {
+        hwy::Prefetch(high + at);
+        hwy::Prefetch(low + at);
+    }
+}
+
 HWY_INLINE Limbs carried(Limbs limbs) {
     const auto carry = hn::ShiftRight<low_bits>(hn::Add(limbs.low, hn::Set(I64(), low_per_high / 2)));
     return {hn::Add(limbs.high, carry), hn::Sub(limbs.low, hn::ShiftLeft<low_bits>(carry))};
@@ -100,6 +115,9 @@ void exact_add(const ExactPass& pass, std::int64_t* high, std::int64_t* low, std
     const std::size_t step = hn::Lanes(I64());
     std::size_t i = 0;
     for (; i + step <= n; i += step) {
+        if (i % line_of_values == 0 && i + ahead < n) {
+            fetch_ahead(pass, high, low, i + ahead);
+        }
         bool fits = false;
         const auto limbs = added({hn::LoadU(I64(), high + i), hn::LoadU(I64(), low + i)}, pass, i, fits);
         if (!fits) {
