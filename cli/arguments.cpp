@@ -14,6 +14,7 @@
 #include "cli/completion.h"
 #include "cli/manual.h"
 #include "cli/parser.h"
+#include "cli/plan_commands.h"
 #include "common/log.h"
 #include "common/text.h"
 
@@ -21,15 +22,17 @@ namespace causeway::cli {
 namespace {
 
 void add_demo(Parser& parser) {
-    auto options = std::make_shared<DemoOptions>();
+    auto options = std::make_shared<ShapedDemoOptions>();
     auto* app = command(parser, parser.app, "demo", "a whole federation on this machine: real processes, real data",
-                        "causeway demo digits-gsfl --clients 8", options, run_demo);
+                        "causeway demo digits-gsfl --clients 8", options, run_shaped_demo);
     app->add_option("example", options->example, "an example's name or an experiment file")->capture_default_str();
     add_number(app, "--clients", options->clients, 1, 100, "client processes, all required");
     add_number(app, "--workers", options->workers, 1, 64, "coordinator threads; the model does not depend on it");
     app->add_option("--state", options->state, "a new folder for everything the demo writes; it stays")
         ->type_name("DIR");
     app->add_flag("--keep", options->keep, "keep model, logs and parts of the data (default: gone after a success)");
+    app->add_option("--link", options->link, "shape the clients' links: \"uplink=2mbit,downlink=8mbit,delay=20ms\"")
+        ->type_name("MIX");
     add_data(app, options->data);
     add_models(app, options->models);
     add_set(app, options->set);
@@ -177,8 +180,7 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
                           int (*run)(const ExperimentOptions&, Output)) {
     auto* app =
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
-    name == "list" ? add_state(app, options->state)
-                   : add_chosen_experiment(app, options->state, options->experiment);
+    name == "list" ? add_state(app, options->state) : add_chosen_experiment(app, options->state, options->experiment);
     return app;
 }
 
@@ -243,6 +245,20 @@ void add_history_commands(Parser& parser, CLI::App& parent) {
     app->add_option("second", compared->second, "the other's")->required()->type_name("ID|NAME");
 }
 
+void add_leakage(Parser& parser, CLI::App& parent) {
+    auto leakage = std::make_shared<LeakageOptions>();
+    auto* app = command(parser, parent, "leakage", "how much of the inputs each cut would let out, on this data",
+                        "causeway experiment leakage digits-gsfl --noise 0.5", leakage, run_experiment_leakage);
+    app->add_option("file", leakage->file, "an experiment file or an example's name")->required();
+    app->add_option("--model", leakage->model, "a safetensors file (default: the initial model)")->type_name("FILE");
+    add_number(app, "--examples", leakage->examples, 2, 2000, "at most, drawn by the seed");
+    app->add_option("--noise", leakage->noise, "scale of noise on what is sent, to see what it hides")
+        ->check(CLI::Range(0.0, 1000.0).description(""))
+        ->type_name("SCALE");
+    add_data(app, leakage->data);
+    add_set(app, leakage->set);
+}
+
 void add_experiments(Parser& parser) {
     auto& parent = *group(parser.app, "experiment", "experiments: write, check, run, follow, fetch the model");
     auto init = std::make_shared<InitOptions>();
@@ -258,6 +274,7 @@ void add_experiments(Parser& parser) {
                      run_experiment_validate);
     add_file_command(parser, parent, "show", "print it with presets expanded and where each value came from",
                      run_experiment_show);
+    add_leakage(parser, parent);
     add_file_command(parser, parent, "submit", "hand it to the coordinator", run_experiment_submit);
     add_run_command(parser, parent, "list", "all experiments of the federation", std::make_shared<ExperimentOptions>(),
                     run_experiment_list);
@@ -329,9 +346,10 @@ void add_tools(Parser& parser) {
         ->type_name("KIND,...");
     app->add_option("--transcript", simulate->transcript, "write who did what and when; - is stdout")
         ->type_name("FILE");
-    app->add_option("--links", simulate->links, "\"80% uplink=10mbit,delay=20ms; 20% uplink=2mbit,delay=80ms\"")
+    app->add_option("--link,--links", simulate->links, "\"80% uplink=10mbit,delay=20ms; 20% uplink=2mbit,delay=80ms\"")
         ->type_name("MIX");
-    app->add_option("--speeds", simulate->speeds, "time per example: \"80% 50us; 20% 1ms\"")->type_name("MIX");
+    app->add_option("--slow,--speeds", simulate->speeds, "times as long, or per example: \"80% 50us; 20% 10x\"")
+        ->type_name("MIX");
     app->add_option("--coordinator-link", simulate->coordinator_link, "the line that all clients share")
         ->capture_default_str()
         ->type_name("LINK");
@@ -352,6 +370,35 @@ void add_tools(Parser& parser) {
     app->add_option("--rows", bench->rows, "of `training`: only rows whose name has this text")->type_name("TEXT");
     app->add_option("--threads", bench->threads, "of `training`: how many (default: 1, then 2)")
         ->check(CLI::Range(1, 256));
+}
+
+void add_plan(Parser& parser) {
+    auto plan = std::make_shared<PlanOptions>();
+    auto* app = command(
+        parser, parser.app, "plan", "what a round would take in each regime, at every cut and group count",
+        "causeway plan digits-gsfl --clients 12 --link \"uplink=2mbit,downlink=8mbit\" --slow 10x", plan, run_plan);
+    app->add_option("file", plan->file, "an experiment file or an example's name")->required();
+    app->add_option("--profile", plan->profile, "clients with links and speeds (docs/planning.md)")->type_name("FILE");
+    app->add_option("--state", plan->state, "plan for the nodes of this coordinator that hold the dataset")
+        ->type_name("DIR");
+    add_number(app, "--clients", plan->clients, 1, 10000, "without --profile and --state, how many");
+    app->add_option("--examples", plan->examples, "of each client (default: as the demo divides the dataset)")
+        ->type_name("N");
+    app->add_option("--link", plan->link, "of the clients: \"uplink=2mbit,downlink=8mbit,delay=20ms\"")
+        ->type_name("MIX");
+    app->add_option("--slow", plan->slow, "times as long as this machine: \"10x\", \"80% 1x; 20% 10x\"")
+        ->type_name("MIX");
+    app->add_option("--step-seconds", plan->step_seconds, "of one batch here, all layers (default: measured)")
+        ->check(CLI::Range(1e-9, 1e6).description(""))
+        ->type_name("S");
+    app->add_option("--host-memory", plan->host_memory, "for server segments, such as 8GB")->type_name("SIZE");
+    app->add_option("--client-memory", plan->client_memory, "of each client, such as 256MB")->type_name("SIZE");
+    app->add_option("--regime", plan->regime, "choose among this one only: federated, split, splitfed-v1, gsfl")
+        ->check(CLI::IsMember({"federated", "split", "splitfed-v1", "gsfl"}).description(""))
+        ->type_name("WORD");
+    app->add_flag("--apply", plan->apply, "write the choice into the file, which keeps its comments");
+    add_data(app, plan->data);
+    add_set(app, plan->set);
 }
 
 void add_service(Parser& parser) {
@@ -418,6 +465,7 @@ int run(int argc, char** argv) {
     add_experiments(parser);
     add_data_commands(parser);
     add_tools(parser);
+    add_plan(parser);
     add_service(parser);
     try {
         parser.app.parse(argc, argv);

@@ -4,10 +4,12 @@
 #include "cli/commands.h"
 #include "cli/live_view.h"
 #include "cli/local_federation.h"
+#include "cli/plan_commands.h"
 #include "cli/stop_signal.h"
 #include "common/digest.h"
 #include "common/file.h"
 #include "common/text.h"
+#include "simulation/mix.h"
 
 namespace causeway::cli {
 namespace {
@@ -28,13 +30,17 @@ Result<fs::path> make_folder(const std::string& given) {
     return fs::absolute(folder);
 }
 
-Result<LocalOptions> local_options(const DemoOptions& options) {
+Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
     LocalOptions local;
     TRY_ASSIGN(local.experiment, load_experiment(options.example, options.set));
     require_all(local.experiment, options.clients);
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
     TRY(refuse_other_datasets(local.experiment, paths));
     TRY_ASSIGN(local.dataset, find_dataset(local.experiment.data.dataset, paths));
+    if (!options.link.empty()) {
+        TRY_ASSIGN(local.links,
+                   simulation::parse_shaped_links(options.link, options.clients, local.experiment.experiment.seed));
+    }
     TRY_ASSIGN(local.folder, make_folder(options.state));
     local.clients = options.clients;
     local.workers = options.workers;
@@ -140,7 +146,7 @@ Result<Json> run_in(const DemoOptions& options, LocalOptions local, Output outpu
     return done;
 }
 
-Result<int> demo(const DemoOptions& options, Output output) {
+Result<int> demo(const ShapedDemoOptions& options, Output output) {
     StopSignal signal([] { std::quick_exit(130); });  // the processes end with this one
     TRY_ASSIGN(const auto local, local_options(options));
     const auto& experiment = local.experiment;
@@ -167,6 +173,10 @@ Result<int> demo(const DemoOptions& options, Output output) {
 }  // namespace
 
 int run_demo(const DemoOptions& options, Output output) {
+    return run_shaped_demo({options, ""}, output);
+}
+
+int run_shaped_demo(const ShapedDemoOptions& options, Output output) {
     const auto code = demo(options, output);
     return code ? *code : output.error(code.error());
 }

@@ -10,6 +10,7 @@
 #include "configs/canonical.h"
 #include "configs/dataset_file.h"
 #include "configs/workload.h"
+#include "wire/token.h"
 
 namespace causeway::cli {
 namespace {
@@ -42,6 +43,7 @@ Result<std::unique_ptr<LocalFederation>> LocalFederation::start(LocalOptions opt
     TRY_ASSIGN(auto coordinator, federation->start_coordinator("127.0.0.1:0"));
     federation->processes_.push_back(std::move(coordinator));
     TRY(federation->connect());
+    TRY(federation->shape_links());
     TRY(federation->start_clients());
     TRY(federation->wait_for_clients());
     return federation;
@@ -53,9 +55,9 @@ Status LocalFederation::divide_data() {
     TRY_ASSIGN(auto raw, std::move(file).whole());
     raw.name = experiment.data.dataset;
     const DividePlan plan{.parts = options_.clients,
-                         .holdout = experiment.data.holdout,
-                         .partition = partition_of(experiment),
-                         .seed = experiment.experiment.seed};
+                          .holdout = experiment.data.holdout,
+                          .partition = partition_of(experiment),
+                          .seed = experiment.experiment.seed};
     TRY_ASSIGN(parts_, write_split(raw, plan, options_.folder / "data"));
     return {};
 }
@@ -110,16 +112,43 @@ std::uint32_t LocalFederation::hosts() const {
     return options_.experiment.mesh.stages > 1 ? options_.hosts : 0;
 }
 
+/// One line per client, behind which the coordinator is.
+Status LocalFederation::shape_links() {
+    if (options_.links.empty()) {
+        return {};
+    }
+    TRY_ASSIGN(const auto coordinator, read_addresses(options_.folder / "coordinator" / "operator" / "address"));
+    std::vector<ShapedRoute> routes;
+    for (std::size_t i = 0; i < options_.links.size(); ++i) {
+        routes.push_back({i, coordinator.front()});
+    }
+    TRY_ASSIGN(shaped_, ShapedLinks::start(options_.links, routes, options_.experiment.experiment.seed));
+    return {};
+}
+
+/// With links, a client's token leads to its own end of its line.
+Result<std::string> LocalFederation::token_for(std::optional<std::uint32_t> line, const std::string& given) const {
+    if (!shaped_ || !line) {
+        return given;
+    }
+    TRY_ASSIGN(auto token, parse_token(given));
+    token.addresses = {{"127.0.0.1", shaped_->port(*line)}};
+    return format_token(token);
+}
+
 Status LocalFederation::start_clients() {
     for (std::uint32_t i = 0; i < options_.clients; ++i) {
         std::vector<std::string> more = {"--data", data_argument(parts_[i])};
         if (hosts() > 0) {
             more.insert(more.end(), {"--allow", "split"});
         }
-        TRY(start_node(name_of(i + 1), "client", more));
+        TRY(start_node(name_of(i + 1), "client", more, i));
     }
+    // Behind shaped links nobody reaches a host but over its client's own line, so everything goes by the coordinator.
+    const std::vector<std::string> direct = {"--allow", "split", "--listen", "127.0.0.1:0"};
+    const std::vector<std::string> relayed = {"--allow", "split"};
     for (std::uint32_t i = 0; i < hosts(); ++i) {
-        TRY(start_node(name_of(options_.clients + 1 + i), "host", {"--allow", "split", "--listen", "127.0.0.1:0"}));
+        TRY(start_node(name_of(options_.clients + 1 + i), "host", shaped_ ? relayed : direct, {}));
     }
     return {};
 }
@@ -130,31 +159,33 @@ std::string LocalFederation::name_of(std::size_t process) const {
 }
 
 Status LocalFederation::start_node(const std::string& name, const std::string& role,
-                                   const std::vector<std::string>& more) {
-    TRY_ASSIGN(const auto reply,
-               session_->ask("token.new", Json::object().set("name", name).set("role", role).set("expires_seconds",
-                                                                                                token_lifetime_s)));
+                                   const std::vector<std::string>& more, std::optional<std::uint32_t> line) {
+    TRY_ASSIGN(
+        const auto reply,
+        session_->ask("token.new",
+                      Json::object().set("name", name).set("role", role).set("expires_seconds", token_lifetime_s)));
     std::vector<std::string> words = {own_path().string(), "join", "-", "--state", (options_.folder / name).string()};
     words.insert(words.end(), more.begin(), more.end());
-    TRY_ASSIGN(auto node, Process::start(words, reply["token"].text() + "\n", options_.folder / (name + ".log")));
+    TRY_ASSIGN(const auto token, token_for(line, reply["token"].text()));
+    TRY_ASSIGN(auto node, Process::start(words, token + "\n", options_.folder / (name + ".log")));
     processes_.push_back(std::move(node));
     return {};
 }
 
 /// Only then does the coordinator know their dataset.
 Status LocalFederation::wait_for_clients() {
-    TRY_ASSIGN(const bool joined, until([&]() -> Result<bool> {
-                   TRY(all_running());
-                   TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
-                   const auto online = [&nodes](std::string_view role) {
-                       return static_cast<std::uint32_t>(
-                           std::ranges::count_if(nodes["nodes"].items(), [&](const Json& node) {
-                               return node["role"].text() == role && node["state"].text() == "online";
-                           }));
-                   };
-                   options_.status(fmt::format("{} of {} clients have joined", online("client"), options_.clients));
-                   return online("client") >= options_.clients && online("host") >= hosts();
-               }));
+    TRY_ASSIGN(
+        const bool joined, until([&]() -> Result<bool> {
+            TRY(all_running());
+            TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
+            const auto online = [&nodes](std::string_view role) {
+                return static_cast<std::uint32_t>(std::ranges::count_if(nodes["nodes"].items(), [&](const Json& node) {
+                    return node["role"].text() == role && node["state"].text() == "online";
+                }));
+            };
+            options_.status(fmt::format("{} of {} clients have joined", online("client"), options_.clients));
+            return online("client") >= options_.clients && online("host") >= hosts();
+        }));
     if (!joined) {
         return fail(ErrorKind::timed_out, "clients_missing",
                     "not all clients joined in time; their logs lie in " + options_.folder.string());

@@ -7,12 +7,14 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/experiment_file.h"
 #include "cli/operator_session.h"
 #include "cli/process.h"
+#include "cli/shaped_links.h"
 #include "data/write.h"
 
 namespace causeway::cli {
@@ -25,6 +27,7 @@ struct LocalOptions {
     std::uint32_t clients = 5;
     std::uint32_t hosts = 1;                         // of an experiment whose model is cut; others need none
     std::uint32_t workers = 1;                       // of the coordinator
+    std::vector<simulation::ShapedLink> links;       // of the clients; empty: the machine's own
     std::function<void(const std::string&)> status;  // what is being waited for
     std::function<void(const Json&)> working;        // how a long round goes: the status, or unset
 };
@@ -59,8 +62,12 @@ private:
     Status divide_data();
     Result<Process> start_coordinator(const std::string& listen);
     Status connect();
+    Status shape_links();
     Status start_clients();
-    Status start_node(const std::string& name, const std::string& role, const std::vector<std::string>& more);
+    /// Over that client's line, where there are shaped ones.
+    Status start_node(const std::string& name, const std::string& role, const std::vector<std::string>& more,
+                      std::optional<std::uint32_t> line);
+    [[nodiscard]] Result<std::string> token_for(std::optional<std::uint32_t> line, const std::string& given) const;
     Status wait_for_clients();
     Status all_running();
     [[nodiscard]] std::uint32_t hosts() const;
@@ -68,8 +75,9 @@ private:
     [[nodiscard]] std::string data_argument(const WrittenPart& part) const;
 
     LocalOptions options_;
-    std::vector<WrittenPart> parts_;  // clients' in order, the held-out one last if there is one
-    std::vector<Process> processes_;  // the coordinator first
+    std::vector<WrittenPart> parts_;       // clients' in order, the held-out one last if there is one
+    std::unique_ptr<ShapedLinks> shaped_;  // a route for each client; ends after the processes
+    std::vector<Process> processes_;       // the coordinator first
     std::unique_ptr<OperatorSession> session_;
     Json submitted_;  // the reply
 };

@@ -8,6 +8,7 @@
 
 #include "common/random.h"
 #include "common/text.h"
+#include "simulation/real_work.h"
 
 namespace causeway::simulation {
 namespace {
@@ -51,16 +52,73 @@ Result<Duration> parse_time(std::string_view text) {
     return time ? time : bad_mix(text, "a time is a number and us, ms, s or m, for instance 20ms");
 }
 
+/// "10x": how many times as long.
+Result<double> parse_factor(std::string_view text) {
+    const auto quantity = parse_quantity(text);
+    if (!quantity || quantity->unit != "x") {
+        return bad_mix(text, "a factor is a number and x, for instance 10x");
+    }
+    return quantity->value;
+}
+
+/// A time, or so many times the usual one.
+Result<Duration> parse_speed(std::string_view text) {
+    if (text.ends_with('x')) {
+        TRY_ASSIGN(const double factor, parse_factor(text));
+        return from_seconds(seconds(training_per_example) * factor);
+    }
+    return parse_time(text);
+}
+
 struct Class {
     double share = 0;
     std::string what;
 };
 
-Result<std::vector<Class>> parse_classes(std::string_view text) {
+/// What is said of a client by its name, "client-2: 10x".
+struct Named {
+    std::size_t client = 0;
+    std::string what;
+};
+
+struct Mix {
     std::vector<Class> classes;
+    std::vector<Named> named;
+};
+
+/// Nothing where no name stands before a colon.
+Result<std::optional<Named>> parse_named(std::string_view part, std::size_t clients) {
+    const auto colon = part.find(':');
+    if (colon == std::string_view::npos) {
+        return std::optional<Named>();
+    }
+    constexpr std::string_view prefix = "client-";
+    const auto name = trim(part.substr(0, colon));
+    const auto number = name.starts_with(prefix) ? parse_quantity(name.substr(prefix.size())) : std::nullopt;
+    if (!number || !number->unit.empty() || !(number->value <= static_cast<double>(clients)) ||
+        number->value != std::floor(number->value)) {
+        return bad_mix(part, fmt::format("before the colon stands a client, client-1 to client-{}", clients));
+    }
+    return std::optional(Named{static_cast<std::size_t>(number->value) - 1, std::string(trim(part.substr(colon + 1)))});
+}
+
+/// One class without a share is everybody.
+Result<Mix> parse_mix(std::string_view text, std::size_t clients) {
+    Mix mix;
+    std::vector<Class>& classes = mix.classes;
     double sum = 0;
     for (const auto& one : split_text(text, ';')) {
         const auto part = trim(one);
+        TRY_ASSIGN(const auto named, parse_named(part, clients));
+        if (named) {
+            mix.named.push_back(*named);
+            continue;
+        }
+        if (classes.empty() && part.find('%') == std::string_view::npos) {
+            classes.push_back({1, std::string(part)});
+            sum = 100;
+            continue;
+        }
         const auto percent = part.find('%');
         const auto share = parse_quantity(part.substr(0, std::min(percent, part.size())));
         if (percent == std::string_view::npos || !share || !share->unit.empty()) {
@@ -73,7 +131,7 @@ Result<std::vector<Class>> parse_classes(std::string_view text) {
     if (std::abs(sum - 100) > tolerance) {
         return bad_mix(text, fmt::format("the shares add up to {:g} %, not to 100 %", sum));
     }
-    return classes;
+    return mix;
 }
 
 /// The class of each client: exact shares, in an order drawn from the seed.
@@ -96,23 +154,25 @@ std::vector<std::size_t> assign(const std::vector<Class>& classes, std::size_t c
 template <class Value>
 Result<std::vector<Value>> per_client(std::string_view text, std::size_t clients, std::uint64_t seed,
                                       std::string_view purpose, Result<Value> (*parse)(std::string_view)) {
-    TRY_ASSIGN(const auto classes, parse_classes(text));
+    TRY_ASSIGN(const auto mix, parse_mix(text, clients));
     std::vector<Value> values;
-    for (const auto& one : classes) {
+    for (const auto& one : mix.classes) {
         TRY_ASSIGN(auto value, parse(one.what));
         values.push_back(std::move(value));
     }
     std::vector<Value> all;
-    for (const auto chosen : assign(classes, clients, seed, purpose)) {
+    for (const auto chosen : assign(mix.classes, clients, seed, purpose)) {
         all.push_back(values[chosen]);
+    }
+    for (const auto& [client, what] : mix.named) {
+        TRY_ASSIGN(all[client], parse(what));
     }
     return all;
 }
 
-}  // namespace
-
-Result<LinkOptions> parse_link(std::string_view text) {
-    LinkOptions link;
+Result<ShapedLink> parse_shaped_link(std::string_view text) {
+    ShapedLink shaped;
+    LinkOptions& link = shaped.link;
     bool downlink_given = false;
     for (const auto& one : split_text(text, ',')) {
         const auto part = trim(one);
@@ -127,20 +187,41 @@ Result<LinkOptions> parse_link(std::string_view text) {
         } else if (name == "delay") {
             TRY_ASSIGN(link.up.delay, parse_time(value));
             link.down.delay = link.up.delay;
+        } else if (name == "jitter") {
+            TRY_ASSIGN(shaped.jitter, parse_time(value));
         } else {
-            return bad_mix(part, "a link has uplink=, downlink= and delay=, for instance uplink=10mbit,delay=20ms");
+            return bad_mix(part,
+                           "a link has uplink=, downlink=, delay= and jitter=, for instance uplink=10mbit,delay=20ms");
         }
     }
     link.down.rate = downlink_given ? link.down.rate : link.up.rate;
-    return link;
+    return shaped;
+}
+
+}  // namespace
+
+Result<LinkOptions> parse_link(std::string_view text) {
+    TRY_ASSIGN(const auto shaped, parse_shaped_link(text));
+    if (shaped.jitter > Duration::zero()) {
+        return bad_mix(text, "the virtual network has no jitter; leave it out");
+    }
+    return shaped.link;
+}
+
+Result<std::vector<ShapedLink>> parse_shaped_links(std::string_view text, std::size_t clients, std::uint64_t seed) {
+    return per_client<ShapedLink>(text, clients, seed, "link classes", parse_shaped_link);
 }
 
 Result<std::vector<LinkOptions>> parse_links(std::string_view text, std::size_t clients, std::uint64_t seed) {
     return per_client<LinkOptions>(text, clients, seed, "link classes", parse_link);
 }
 
+Result<std::vector<double>> parse_factors(std::string_view text, std::size_t clients, std::uint64_t seed) {
+    return per_client<double>(text, clients, seed, "speed classes", parse_factor);
+}
+
 Result<std::vector<Duration>> parse_speeds(std::string_view text, std::size_t clients, std::uint64_t seed) {
-    return per_client<Duration>(text, clients, seed, "speed classes", parse_time);
+    return per_client<Duration>(text, clients, seed, "speed classes", parse_speed);
 }
 
 }  // namespace causeway::simulation

@@ -2,6 +2,7 @@
 #include "split/cost_model.h"
 
 #include <algorithm>
+#include <numeric>
 
 namespace causeway {
 namespace {
@@ -10,51 +11,101 @@ double transfer(std::uint64_t bytes, double rate, double delay) {
     return static_cast<double>(bytes) / rate + delay;
 }
 
-std::uint64_t batches_of(const ClientProfile& client, const SplitCosts& costs) {
-    return client.batches * costs.local_epochs;
+/// Batches of a round, and how many full ones they come to: bytes and computing follow the examples, delays the
+/// batches.
+struct Batches {
+    double count = 0;
+    double full = 0;
+};
+
+Batches batches_of(const ClientProfile& client, const SplitCosts& costs) {
+    const auto epochs = static_cast<double>(costs.local_epochs);
+    const double count = static_cast<double>(client.batches) * epochs;
+    return {count, costs.batch == 0 ? count : epochs * static_cast<double>(client.examples) / costs.batch};
+}
+
+std::uint64_t bytes_of(const Batches& batches, std::uint64_t one) {
+    return static_cast<std::uint64_t>(batches.full * static_cast<double>(one) + 0.5);
 }
 
 double batch_seconds(const ClientProfile& client, const SplitCosts& costs, double host_seconds) {
-    return client.forward_seconds + transfer(costs.smashed_bytes, client.uplink, client.delay) + host_seconds +
-           transfer(costs.gradient_bytes, client.downlink, client.delay) + client.backward_seconds;
+    return client.forward_seconds + static_cast<double>(costs.smashed_bytes) / client.uplink + host_seconds +
+           static_cast<double>(costs.gradient_bytes) / client.downlink + client.backward_seconds;
 }
 
-/// Segment to the client, batches, segment back.
+/// Segment to the client, batches, segment back, and the copy of the host's segment.
 double turn_with(const ClientProfile& client, const SplitCosts& costs, double host_seconds) {
-    const auto batches = static_cast<double>(batches_of(client, costs));
+    const auto batches = batches_of(client, costs);
     return transfer(costs.client_segment_bytes, client.downlink, client.delay) +
-           batches * batch_seconds(client, costs, host_seconds) +
-           transfer(costs.client_segment_bytes, client.uplink, client.delay);
+           batches.full * batch_seconds(client, costs, host_seconds) + batches.count * 2 * client.delay +
+           transfer(costs.client_segment_bytes, client.uplink, client.delay) + costs.handover_seconds;
 }
 
-/// The host serves one step at a time. It slows the groups down only as far as they keep it busy: with a share of busy
-/// time per group u, a step finds the others' steps before it with the sum of their u.
-double host_step(const SplitCosts& costs, double others_busy) {
-    return costs.host_batch_seconds * (1.0 + std::min(others_busy, 1.0) * 0.5);
-}
-
-/// Of one group, alone on its host.
-struct GroupSum {
-    double seconds = 0;
-    double host_seconds = 0;
-
-    /// Share of its time that it keeps the host busy.
-    [[nodiscard]] double busy() const { return seconds > 0 ? host_seconds / seconds : 0.0; }
+/// One group on the host: what it would take alone, and what waiting for the others makes of it.
+struct Load {
+    double seconds = 0;      // of its tour, alone
+    double full = 0;         // full batches
+    double thinking = 0;     // between two of its steps at the host, per full batch
+    double at_host = 0;      // waiting for its step and in it, per full batch
+    double waiting_for = 0;  // what a step of another group waits for this one while both are there
 };
 
-GroupSum alone(std::span<const ClientProfile> group, const SplitCosts& costs) {
-    GroupSum sum;
+Load alone(std::span<const ClientProfile> group, const SplitCosts& costs) {
+    Load load;
     for (const ClientProfile& client : group) {
-        sum.seconds += turn_with(client, costs, costs.host_batch_seconds);
-        sum.host_seconds += static_cast<double>(batches_of(client, costs)) * costs.host_batch_seconds;
+        load.seconds += turn_with(client, costs, costs.host_batch_seconds);
+        load.full += batches_of(client, costs).full;
     }
-    return sum;
+    load.at_host = costs.host_batch_seconds;
+    load.thinking = load.full > 0 ? load.seconds / load.full - load.at_host : 0.0;
+    return load;
 }
 
-double beside_others(std::span<const ClientProfile> group, const SplitCosts& costs, double others_busy) {
-    double seconds = 0;
-    for (const ClientProfile& client : group) {
-        seconds += turn_with(client, costs, host_step(costs, others_busy));
+/// Of all groups: a step finds those of others before it as often as they are at the host, and one that is being served
+/// half done. A group that ends earlier is in the way only as long as it lasts. Groups are sorted by their seconds.
+void wait_for_each_other(std::vector<Load>& loads, const SplitCosts& costs) {
+    const double service = costs.host_batch_seconds + costs.host_update_seconds;
+    for (Load& load : loads) {
+        const double rate = load.full > 0 ? 1.0 / (load.thinking + load.at_host) : 0.0;
+        const double served = std::min(rate * service, 1.0);
+        const double there = rate * (load.at_host + costs.host_update_seconds);
+        load.waiting_for = service * (std::max(there - served, 0.0) + 0.5 * served);
+    }
+    double longer = 0;  // of groups that are there as long as this one, itself among them
+    for (const Load& load : loads) {
+        longer += load.waiting_for;
+    }
+    double shorter = 0;  // of those before it, times how long they are there
+    for (Load& load : loads) {
+        const double others = longer - load.waiting_for + (load.seconds > 0 ? shorter / load.seconds : 0.0);
+        // Half a step towards it: a host that is nearly full would make whole ones swing.
+        load.at_host = 0.5 * (load.at_host + costs.host_batch_seconds + std::max(others, 0.0));
+        longer -= load.waiting_for;
+        shorter += load.waiting_for * load.seconds;
+    }
+}
+
+/// Seconds of each group when all share one host: how often groups meet depends on how long they wait, so the two are
+/// found in turn (an approximate mean value analysis of a closed network, Schweitzer 1979).
+std::vector<double> shared_seconds(std::span<const std::vector<ClientProfile>> groups, const SplitCosts& costs) {
+    constexpr int rounds = 30;  // converged to a thousandth long before
+    std::vector<std::size_t> order(groups.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<Load> unsorted;
+    for (const auto& group : groups) {
+        unsorted.push_back(alone(group, costs));
+    }
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) { return unsorted[i].seconds; });
+    std::vector<Load> loads;
+    for (const std::size_t i : order) {
+        loads.push_back(unsorted[i]);
+    }
+    for (int i = 0; i < rounds; ++i) {
+        wait_for_each_other(loads, costs);
+    }
+    std::vector<double> seconds(groups.size());
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        seconds[order[i]] = loads[i].seconds + loads[i].full * (loads[i].at_host - costs.host_batch_seconds);
     }
     return seconds;
 }
@@ -71,9 +122,8 @@ void close_round(RoundCost& round, double at_least, double aggregation_seconds) 
 }  // namespace
 
 double turn_seconds(const ClientProfile& client, const SplitCosts& costs, std::size_t sharing) {
-    const std::span one(&client, 1);
-    const double others = sharing > 1 ? alone(one, costs).busy() * static_cast<double>(sharing - 1) : 0.0;
-    return beside_others(one, costs, others);
+    const std::vector<std::vector<ClientProfile>> groups(std::max<std::size_t>(sharing, 1), {client});
+    return shared_seconds(groups, costs).front();
 }
 
 std::uint64_t host_memory(std::size_t groups, const SplitCosts& costs) {
@@ -82,20 +132,16 @@ std::uint64_t host_memory(std::size_t groups, const SplitCosts& costs) {
 }
 
 RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const SplitCosts& costs) {
-    std::vector<GroupSum> sums;
-    double host_seconds = 0;
-    double busy = 0;
-    for (const auto& group : groups) {
-        sums.push_back(alone(group, costs));
-        busy += sums.back().busy();
-        host_seconds += sums.back().host_seconds;
-    }
     RoundCost round;
+    round.group_seconds = shared_seconds(groups, costs);
+    double host_seconds = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
-        round.group_seconds.push_back(beside_others(groups[i], costs, busy - sums[i].busy()));
         for (const ClientProfile& client : groups[i]) {
-            round.bytes_up += batches_of(client, costs) * costs.smashed_bytes + costs.client_segment_bytes;
-            round.bytes_down += batches_of(client, costs) * costs.gradient_bytes + costs.client_segment_bytes;
+            const auto batches = batches_of(client, costs);
+            host_seconds += batches.full * (costs.host_batch_seconds + costs.host_update_seconds);
+            round.bytes_up += bytes_of(batches, costs.smashed_bytes) + costs.client_segment_bytes;
+            round.bytes_down += bytes_of(batches, costs.gradient_bytes) + costs.client_segment_bytes;
+            round.handover_bytes += costs.handover_bytes;
         }
     }
     // A host that never rests is the limit, however many groups there are.

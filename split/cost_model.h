@@ -32,11 +32,15 @@ struct SplitCosts {
     std::uint64_t server_segment_bytes = 0;
     std::uint64_t smashed_bytes = 0;          // one batch, labels counted
     std::uint64_t gradient_bytes = 0;         // one batch
-    double host_batch_seconds = 0;            // forward, loss, backward and step of one batch, alone on the host
+    double host_batch_seconds = 0;            // forward, loss and backward of one batch, alone on the host
+    double host_update_seconds = 0;           // its step, for which no client waits
+    double handover_seconds = 0;              // after each turn, until somebody else holds the host's segment
+    std::uint64_t handover_bytes = 0;         // of that copy
     std::uint64_t host_activation_bytes = 0;  // one batch
     std::uint64_t optimizer_moments = 0;      // arrays of the size of the segment
     double aggregation_seconds = 0;
     std::uint32_t local_epochs = 1;
+    std::uint32_t batch = 0;  // examples: a client's last batch may be short; 0: every batch is full
 };
 
 /// Seconds of one turn of a client, with `sharing` groups on the same host.
@@ -49,6 +53,7 @@ struct RoundCost {
     std::size_t critical_group = 0;
     std::uint64_t bytes_up = 0;  // of all clients
     std::uint64_t bytes_down = 0;
+    std::uint64_t handover_bytes = 0;  // from the host to the coordinator
     std::uint64_t host_memory = 0;
 };
 

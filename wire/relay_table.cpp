@@ -104,7 +104,7 @@ Status RelayTable::open(ConnectionId from, const RelayOpen& asked, Instant now) 
         return fail(ErrorKind::invalid, "bad_pair", "a new pair needs a number that is not in use, below 2^63");
     }
     const auto refuse = [&](Error why) {
-        log_info("relay", carrier.node + " to " + asked.node + ": " + why.code);
+        log_debug("relay", carrier.node + " to " + asked.node + ": " + why.code);
         sink_.send(from, RelayEnd{asked.pair, why.code, why.message});
         return Status();
     };

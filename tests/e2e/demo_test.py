@@ -73,6 +73,14 @@ class Demo(unittest.TestCase):
             self.assertIn(os.path.join(folder, "causeway-demo-"), failed.stdout)
             self.assertEqual(2, len(left()))
 
+    def test_slow_links_change_the_times_and_not_the_model(self):
+        short = ("--set", "experiment.rounds=2", "--clients", "2", "--json")
+        plain, shaped = (events(demo(*short, *link).stdout)[-1] for link in (
+            (), ("--link", "uplink=2mbit,downlink=8mbit,delay=10ms,jitter=2ms; client-2: uplink=1mbit")))
+        self.assertEqual(plain["model_sha256"], shaped["model_sha256"])
+        # Two rounds of 19 KB up and 19 KB down over 1 and 1 Mbit/s, and their delays: no machine is faster.
+        self.assertGreater(shaped["seconds"], 2 * 2 * 4810 * 4 * 8 / 1e6)
+
     def test_an_interrupted_demo_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             running = Child(["demo", "digits-fedavg", "--data", f"digits={DIGITS}", "--json", "--set", "experiment.rounds=5000"],

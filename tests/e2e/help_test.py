@@ -13,7 +13,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 # The order in which a person comes to need them; `coordinator` and `join` stay, so they are started apart.
 ORDER = ["data split", "data inspect", "experiment init", "experiment validate", "experiment show", "experiment fields",
-         "simulate", "demo", "bench", "coordinator", "token new", "token list", "token revoke", "token new",
+         "experiment leakage", "plan", "simulate", "demo", "bench", "coordinator", "token new", "token list", "token revoke", "token new",
          "join", "node list", "node log", "audit show", "audit verify", "doctor", "backup", "experiment submit",
          "experiment list", "experiment status", "experiment watch", "experiment wait", "experiment export",
          "experiment explain", "experiment replay", "experiment cancel", "experiment resume", "experiment compare",

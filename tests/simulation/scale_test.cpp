@@ -88,13 +88,30 @@ TEST_CASE("links are written as a mix of classes with exact shares", "[sim]") {
     CHECK(slow == 2);
     CHECK(parse_links("33.3% delay=1ms; 33.3% delay=2ms; 33.4% delay=3ms", 3, 7));
     for (const auto* wrong :
-         {"", "uplink=1mbit", "50% uplink=1mbit", "100% uplink=fast", "100% uplink=10", "100% up=1mbit",
-          "100% delay=-3ms", "100% uplink=1e999mbit", "150% delay=1ms; -50% delay=2ms", "100%"}) {
+         {"", "50% uplink=1mbit", "100% uplink=fast", "100% uplink=10", "100% up=1mbit",
+          "100% delay=-3ms", "100% uplink=1e999mbit", "150% delay=1ms; -50% delay=2ms", "100%",
+          "uplink=1mbit; client-5: delay=1ms", "uplink=1mbit; client-0: delay=1ms", "uplink=1mbit; bob: delay=1ms",
+          "uplink=1mbit; client-1.5: delay=1ms", "client-1: delay=1ms", "uplink=1mbit; 50% uplink=2mbit"}) {
         INFO(wrong);
         const auto result = parse_links(wrong, 4, 1);
         REQUIRE_FALSE(result);
         CHECK(result.error().code == "bad_mix");
     }
+}
+
+TEST_CASE("one link is everybody's, and a client's own goes over its class", "[sim]") {
+    const auto links = parse_links("uplink=2mbit,downlink=8mbit,delay=20ms; client-2: uplink=16mbit", 3, 7);
+    REQUIRE(links);
+    CHECK_FALSE(parse_links("uplink=2mbit,jitter=2ms", 3, 7));  // the virtual network has none
+    CHECK((*parse_shaped_links("uplink=2mbit,jitter=2ms", 3, 7))[2].jitter == 2ms);
+    CHECK((*links)[0].up.rate == 250e3);
+    CHECK((*links)[0].down.delay == 20ms);
+    CHECK((*links)[1].up.rate == 2e6);
+    CHECK((*links)[2].down.rate == 1e6);
+    CHECK(*parse_factors("10x", 2, 1) == std::vector<double>{10, 10});
+    CHECK(*parse_factors("1x; client-1: 2.5x", 2, 1) == std::vector<double>{2.5, 1});
+    CHECK_FALSE(parse_factors("10", 2, 1));
+    CHECK(*parse_speeds("1ms; client-2: 10x", 2, 1) == std::vector<Duration>{1ms, 200us});
 }
 
 TEST_CASE("a thousand modelled clients keep every rule", "[sim]") {

@@ -1,0 +1,131 @@
+// The planner against the cost model called by hand, and what it must prefer where one thing alone is scarce.
+#include "split/planner.h"
+
+#include <catch2/catch.hpp>
+
+namespace causeway {
+namespace {
+
+const std::vector<std::string> layers = {"conv 4 3x3", "relu", "maxpool 2", "flatten", "dense 16", "relu", "dense 10"};
+
+PlanInput input_of(const Chain& chain, std::size_t clients, double rate, double slowness) {
+    PlanInput input{.chain = chain, .clients = {}, .times = {}, .host = {}};
+    for (std::size_t i = 0; i < clients; ++i) {
+        input.clients.push_back({.name = "client-" + std::to_string(i + 1),
+                                 .uplink = rate,
+                                 .downlink = 4 * rate,
+                                 .delay = 0.005,
+                                 .slowness = slowness,
+                                 .examples = 100 + 10 * i});
+    }
+    input.times.forward.assign(chain.layer_count(), 1e-4);
+    input.times.backward.assign(chain.layer_count(), 2e-4);
+    input.times.step.assign(chain.layer_count(), 1e-5);
+    input.times.loss = 1e-5;
+    input.optimizer_moments = 1;
+    return input;
+}
+
+const Chain& chain() {
+    static const Chain made = *Chain::parse(layers, {8, 8, 1}, "cross-entropy");
+    return made;
+}
+
+const PlanRow& row_of(const std::vector<PlanRow>& rows, std::uint32_t cut, std::uint32_t groups) {
+    const auto found =
+        std::ranges::find_if(rows, [&](const auto& row) { return row.cut == cut && row.groups == groups; });
+    REQUIRE(found != rows.end());
+    return *found;
+}
+
+}  // namespace
+
+TEST_CASE("every regime is there once for each cut and group count, and no cut that sends raw inputs", "[unit][plan]") {
+    const auto rows = predict_rounds(input_of(chain(), 4, 1e6, 2));
+    REQUIRE(rows.has_value());
+    REQUIRE(rows->size() == 1 + 6 * 4);
+    CHECK(rows->front().regime == "federated");
+    CHECK(row_of(*rows, 3, 1).regime == "split");
+    CHECK(row_of(*rows, 3, 2).regime == "gsfl");
+    CHECK(row_of(*rows, 3, 4).regime == "splitfed-v1");
+    const auto raw = *Chain::parse({"flatten", "dense 8", "relu", "dense 10"}, {8, 8, 1}, "cross-entropy");
+    for (const auto& row : *predict_rounds(input_of(raw, 2, 1e6, 1))) {
+        CHECK(row.cut != 1);
+    }
+    CHECK(group_counts(1) == std::vector<std::uint32_t>{1});
+    CHECK(group_counts(3) == std::vector<std::uint32_t>{1, 2, 3});
+    CHECK(group_counts(100).back() == 100);
+}
+
+TEST_CASE("a row is the cost model's sum for its cut", "[paper][plan]") {
+    auto input = input_of(chain(), 2, 1e5, 3);
+    input.local_epochs = 2;
+    const auto rows = predict_rounds(input);
+    REQUIRE(rows.has_value());
+    // After maxpool: 4 x 4 x 4 values an example; the client's conv has 4 x 9 weights and 4 biases, and momentum.
+    const double batch = 4.0 * 64 * 32;
+    double expected = 0;
+    for (const double examples : {110.0, 100.0}) {
+        const double full = 2 * examples / 32;
+        const double compute = 3 * 3 * (1e-4 + 2e-4 + 1e-5) + 4 * (1e-4 + 2e-4) + 1e-5;
+        expected += 320 / 4e5 + 320 / 1e5 + 2 * 0.005;
+        expected += full * (compute + (batch + 8 * 32) / 1e5 + batch / 4e5) + 2 * 4 * 2 * 0.005;
+    }
+    const double replica = 4.0 * (40 + 64 * 16 + 16 + 160 + 10);
+    expected += replica / 1e9 + replica / 0.5e9 + 0.0015;
+    const auto& split = row_of(*rows, 3, 1);
+    CHECK(split.cost.seconds == Approx(expected));
+    CHECK(split.smashed_bytes == 4 * 64 * 32 + 8 * 32);
+    CHECK(split.cost.bytes_up == 2 * 210 * (4 * 64 + 8) + 2 * 320);
+    CHECK(split.cost.bytes_down == 2 * 210 * 4 * 64 + 2 * 320);
+    CHECK(split.cost.handover_bytes == 2 * 2 * 4 * (64 * 16 + 16 + 160 + 10));
+    CHECK(row_of(*rows, 3, 2).cost.host_memory == 2 * split.cost.host_memory);
+}
+
+TEST_CASE("slow clients with fast links are split early, fast clients with slow links train the whole model",
+          "[unit][plan]") {
+    const auto weak = predict_rounds(input_of(chain(), 6, 100e6, 30));
+    REQUIRE(weak.has_value());
+    CHECK(best_row(*weak)->regime != "federated");
+    CHECK(best_row(*weak)->cut <= 3);
+    const auto far = predict_rounds(input_of(chain(), 6, 50e3, 1));
+    REQUIRE(far.has_value());
+    CHECK(best_row(*far)->regime == "federated");
+    CHECK(best_row(*far, "gsfl")->cost.seconds < best_row(*far, "split")->cost.seconds);
+}
+
+TEST_CASE("what does not fit in memory is told and never chosen", "[unit][plan]") {
+    auto input = input_of(chain(), 6, 100e6, 30);
+    const auto free = predict_rounds(input);
+    const auto* best = best_row(*free);
+    REQUIRE(best->groups > 1);
+    input.host.memory = best->cost.host_memory - 1;
+    const auto bounded = predict_rounds(input);
+    CHECK_FALSE(row_of(*bounded, best->cut, best->groups).fits);
+    CHECK(best_row(*bounded)->cost.seconds >= best->cost.seconds);
+    CHECK(best_row(*bounded)->cost.host_memory <= input.host.memory);
+    input.client_memory = 1;
+    CHECK(best_row(*predict_rounds(input)) == nullptr);
+}
+
+TEST_CASE("a copy of the host's segment costs time only over a link", "[unit][plan]") {
+    auto input = input_of(chain(), 2, 1e6, 1);
+    const double beside = row_of(*predict_rounds(input), 3, 1).cost.seconds;
+    input.host.uplink = 1e5;
+    const double far = row_of(*predict_rounds(input), 3, 1).cost.seconds;
+    CHECK(far - beside == Approx(2 * 2 * 4.0 * (64 * 16 + 16 + 160 + 10) / 1e5));
+    input.handover_copies = false;
+    CHECK(row_of(*predict_rounds(input), 3, 1).cost.seconds == Approx(beside));
+    CHECK(row_of(*predict_rounds(input), 3, 1).cost.handover_bytes == 0);
+}
+
+TEST_CASE("a plan without clients or with a link of no rate is refused", "[unit][plan]") {
+    CHECK(predict_rounds(input_of(chain(), 0, 1e6, 1)).error().code == "bad_plan");
+    CHECK(predict_rounds(input_of(chain(), 2, 0, 1)).error().code == "bad_plan");
+    CHECK(predict_rounds(input_of(chain(), 2, 1e6, -1)).error().code == "bad_plan");
+    auto other = input_of(chain(), 2, 1e6, 1);
+    other.grouping = "nearest";
+    CHECK(predict_rounds(other).error().code == "unknown_grouping");
+}
+
+}  // namespace causeway
