@@ -22,7 +22,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Made anew by every process: a lock, updates on their way, copies; the store and its snapshots come from the stage.
-constexpr std::string_view left_out[] = {"lock", "spool", "backup", "snapshots"};
+/// Segments change from turn to turn: groups of a copy's open round begin anew.
+constexpr std::string_view left_out[] = {"lock", "spool", "backup", "snapshots", "segments"};
 
 tl::unexpected<Error> failed(const fs::path& path, const std::error_code& error, std::string_view doing) {
     const bool full = error == std::errc::no_space_on_device;

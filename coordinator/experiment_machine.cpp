@@ -205,6 +205,14 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     if (!expected) {
         return;
     }
+    // Segments that are lost: their groups can begin anew. The job stays noted until the round is open again.
+    const bool lost = failed.error.kind == ErrorKind::not_found || failed.error.kind == ErrorKind::corrupt;
+    if (phase_ == Phase::finishing && relays_ && lost) {
+        phase_ = Phase::open;
+        pause(failed.error.code + ": " + failed.error.message);
+        turn.effects.jobs.push_back(OpenRound{id(), round_->number(), records_.back().model});
+        return;
+    }
     if (phase_ == Phase::open) {  // its success has no answer, so it was not remembered
         retry_.job = OpenRound{id(), round_->number(), records_.back().model};
     }

@@ -1,6 +1,7 @@
 // What becomes of the nodes of an experiment: those it waits for, and those that come, go or speak.
 // Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
+#include <cmath>
 
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
@@ -129,6 +130,9 @@ void ExperimentMachine::member_lost(Turn turn, const std::string& node, bool ses
 
 void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const std::string& why) {
     if (round_) {
+        if (relays_ && phase_ == Phase::open) {
+            round_->tick(turn.now, turn.effects);  // what is due comes first, and the time is known
+        }
         round_->expel(node, "revoked", why, turn.effects);
         check_round(turn);
     }
@@ -149,11 +153,15 @@ void ExperimentMachine::hears_drop(Turn turn, const std::string& node) {
 
 /// Only an open round listens. Late words are answered with what is true now, and change nothing.
 void ExperimentMachine::on_message(Turn turn, const Member& member, const Message& message) {
+    if (relays_ && phase_ == Phase::open && !std::holds_alternative<Progress>(message)) {
+        round_->tick(turn.now, turn.effects);  // what is due comes first, and the time is known
+    }
     if (const auto* offer = std::get_if<Offer>(&message)) {
         if (phase_ == Phase::open) {
             clock_.offered(turn.now, member.node, offer->update.metrics.train_seconds);
-            if (relays_ && member.role == "client") {
-                turn_seconds_[member.node] = offer->update.metrics.train_seconds;
+            const auto took = offer->update.metrics.train_seconds;
+            if (relays_ && member.role == "client" && std::isfinite(took) && took > 0) {
+                turn_seconds_[member.node] = took;
             }
             round_->on_offer(member.node, member.session, *offer, turn.effects);
         } else if (over()) {

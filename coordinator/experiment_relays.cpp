@@ -145,6 +145,13 @@ void ExperimentMachine::open_relays(Turn turn, RoundPlan plan) {
 void ExperimentMachine::on_round_opened(Turn turn, const RoundOpened& opened) {
     if (phase_ == Phase::open && opened.round == round_->number()) {
         round_->opened(turn.now, opened, turn.effects);
+        if (retry_.job && std::holds_alternative<FinishRound>(*retry_.job)) {
+            const auto why = saved_.reason;
+            job_done();
+            if (round_->outcome() == Round::Outcome::complete) {  // it was not for want of a segment
+                return fail(turn, why);
+            }
+        }
         check_round(turn);
     }
 }

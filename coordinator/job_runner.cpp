@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "configs/dataset_file.h"
 #include "configs/workload.h"
+#include "coordinator/kept_segments.h"
 
 namespace causeway {
 namespace {
@@ -142,7 +143,7 @@ Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, co
     return input;
 }
 
-/// What every group starts from; those of the experiment's other rounds go.
+/// What every group starts from; those of the experiment's other rounds go. After a restart: what is left of this one.
 Status JobRunner::open_relays(const ExperimentSetup& setup, const OpenRound& job, const RoundInput& input) {
     TRY(segments_->open_round(job.experiment, job.round));
     RoundOpened opened{.experiment = job.experiment, .round = job.round, .segments = {}};
@@ -151,6 +152,9 @@ Status JobRunner::open_relays(const ExperimentSetup& setup, const OpenRound& job
         TRY(segments_->write(job.experiment, job.round, digest, file));
         opened.segments.emplace_back(digest, file.size());
     }
+    TRY_ASSIGN(const auto kept, kept_segments(*segments_, options_.state, job.experiment, job.round, largest_model,
+                                              opened.segments));
+    opened.segments.insert(opened.segments.end(), kept.begin(), kept.end());
     options_.answer(std::move(opened));
     return {};
 }

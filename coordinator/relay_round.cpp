@@ -2,6 +2,7 @@
 #include "coordinator/relay_round.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "coordinator/decisions.h"
 #include "coordinator/limits.h"
@@ -51,7 +52,8 @@ void RelayRound::restore(const SaveDecision& decision) {
         if (detail["server_copied"].boolean(true)) {
             copied_.insert(made.segments.server_segment);
         }
-        counted_[made.node] = {made.segments.client_segment, detail["loss"].number(), made.examples,
+        const double unknown = std::numeric_limits<double>::quiet_NaN();
+        counted_[made.node] = {made.segments.client_segment, detail["loss"].number(unknown), made.examples,
                                static_cast<std::uint64_t>(detail["stream_bytes_up"].integer()),
                                static_cast<std::uint64_t>(detail["stream_bytes_down"].integer())};
         last_group_ = made.group;
@@ -82,11 +84,22 @@ void RelayRound::restore(const SaveDecision& decision) {
 // ---------------------------------------------------------------- turns
 
 void RelayRound::opened(Instant now, const RoundOpened& opened, CoordinatorEffects& effects) {
-    if (opened.round != number() || opened.segments.size() != start_.size()) {
+    if (opened.round != number() || opened.segments.size() < start_.size()) {
         return;
     }
-    std::ranges::copy(opened.segments, start_.begin());
+    std::copy_n(opened.segments.begin(), start_.size(), start_.begin());
     opened_ = true;
+    // What an earlier process had taken may be lost or damaged, or this is a copy of its folder, which has none.
+    const std::map<Digest, std::uint64_t> here(opened.segments.begin(), opened.segments.end());
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        const auto& last = relay_.last(group);
+        const bool whole =
+            here.contains(last.client_segment) && (uncopied(group) || here.contains(last.server_segment));
+        if (last != Handover{} && !whole) {
+            std::erase_if(turns_, [&](const auto& entry) { return entry.second.turn.group == group; });
+            relay_.restart(group);
+        }
+    }
     go_on(now, effects);
 }
 
@@ -393,7 +406,7 @@ void RelayRound::on_progress(Instant now, const std::string& name, const Progres
 
 void RelayRound::on_decline(const std::string& name, const Decline& decline, CoordinatorEffects& effects) {
     const auto* turn = find(decline.lease);
-    if (turn == nullptr) {
+    if (turn == nullptr || (turn->turn.client != name && turn->turn.host != name)) {
         return;
     }
     const auto why = decline.code + ": " + decline.message;

@@ -65,7 +65,11 @@ void RelayRound::move_groups() {
             waits = true;
         } else {
             relay_.replace_host(host, *next);
-            std::ranges::replace(host_of_group_, host, *next);
+            for (std::uint32_t other = group; other < host_of_group_.size(); ++other) {
+                if (host_of_group_[other] == host && !relay_.over(other)) {  // who served one to its end is told so
+                    host_of_group_[other] = *next;
+                }
+            }
         }
     }
     hostless_since_ = waits ? std::optional(hostless_since_.value_or(now_)) : std::nullopt;
@@ -191,7 +195,7 @@ Round::Outcome RelayRound::outcome() const {
     if (no_host_) {
         return Outcome::no_host;
     }
-    if (relay_.outcome() == Relay::Outcome::open) {
+    if (relay_.outcome() == Relay::Outcome::open || !opened_) {  // until then a segment may prove to be lost
         return Outcome::open;
     }
     for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {

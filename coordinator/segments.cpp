@@ -1,6 +1,8 @@
 // See segments.h. The table of paths is replaced as a whole, so that readers on other threads need no lock.
 #include "coordinator/segments.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 
 namespace causeway {
@@ -46,12 +48,12 @@ Status Segments::open_round(ExperimentId experiment, std::uint32_t round) {
 
 Status Segments::write(ExperimentId experiment, std::uint32_t round, const Digest& digest, ByteView file) {
     const auto path = folder_ / std::to_string(experiment) / std::to_string(round) / digest.hex();
-    std::error_code error;
-    if (fs::file_size(path, error) != file.size() || error) {  // another round's equal one goes with that round
+    const auto there = read_file(path, file.size());
+    if (!there || !std::ranges::equal(*there, file)) {  // a damaged one is written again
         TRY(write_file_durably(path, file));
     }
     auto paths = std::make_shared<Paths>(*paths_.load());
-    paths->emplace(digest, path);
+    paths->insert_or_assign(digest, path);  // another round's equal one goes with that round
     paths_.store(std::move(paths));
     return {};
 }

@@ -48,6 +48,9 @@ std::optional<RoundOpened> RealCoordinatorWork::opened(const OpenRound& job) {
         opened.segments.emplace_back(digest, file.size());
         segments_[job.experiment][digest] = std::move(file);
     }
+    for (const auto& [digest, file] : segments_[job.experiment]) {  // those of earlier rounds do no harm
+        opened.segments.emplace_back(digest, file.size());
+    }
     return opened;
 }
 

@@ -68,7 +68,7 @@ Result<ReplayedRelays> replay_relays(const RunLog& log, CoordinatorWork& work, c
                                      const Assign& assign, const RoundOpened& opened) {
     TRY_ASSIGN(const auto config, read_experiment_or_fail(log.saved.file, log.saved.name));
     TRY_ASSIGN(const auto texts, relay_texts_of(config));
-    ASSERT(texts.has_value() && opened.segments.size() == 2);
+    ASSERT(texts.has_value() && opened.segments.size() >= 2);
     const Group fresh{.segments = {opened.segments[0].first, opened.segments[1].first}};
     std::map<std::uint32_t, Group> groups;
     ReplayedRelays result;
