@@ -45,7 +45,7 @@ Status serve(const CoordinatorOptions& given, Output output) {
         return error;
     }));
     const auto limits = std::make_shared<DaemonLimits>();
-    TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal, limits));
+    TRY(follow_settings(fs::path(given.state) / "coordinator.toml", signal, {.coordinator = limits}));
     ServiceManager manager;
     TRY_ASSIGN(auto options, daemon_options(given));
     options.limits = limits;

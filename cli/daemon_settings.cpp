@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/text.h"
 #include "common/time.h"
 #include "configs/checks.h"
 #include "configs/toml_text.h"
@@ -51,10 +52,30 @@ void read_lifetime(const TomlNode& node, DaemonSettings& settings, std::vector<C
     }
 }
 
-void put_into_force(const DaemonSettings& settings, LogLevel otherwise, const std::shared_ptr<DaemonLimits>& limits) {
+/// Below a megabyte no model of use would fit: more likely a unit was forgotten.
+constexpr std::uint64_t least_quota = 1'000'000;
+
+void read_quota(const TomlNode& node, std::string_view key, std::uint64_t& quota, std::vector<ConfigError>& errors) {
+    const auto size = node.kind == TomlNode::Kind::text ? parse_size(node.text) : std::nullopt;
+    if (!size || *size < least_quota) {
+        errors.push_back(
+            {node.place,
+             fmt::format("{}: a size of 1 MB or more is needed, as in \"20 GiB\"{}", key,
+                         node.kind == TomlNode::Kind::text ? "" : ", this is " + std::string(describe(node.kind)))});
+        return;
+    }
+    quota = *size;
+}
+
+void put_into_force(const DaemonSettings& settings, LogLevel otherwise, const SettingsTarget& target) {
     set_log_level(settings.log_level.value_or(otherwise));
-    if (limits) {
-        limits->certificate_lifetime_s = settings.certificate_lifetime_s;
+    if (target.coordinator) {
+        target.coordinator->certificate_lifetime_s = settings.certificate_lifetime_s;
+        target.coordinator->spool_quota = settings.spool_quota;
+        target.coordinator->state_quota = settings.state_quota;
+    }
+    if (target.node) {
+        target.node->cache_quota = settings.cache_quota;
     }
 }
 
@@ -70,6 +91,16 @@ Result<DaemonSettings> load_settings(const std::filesystem::path& file, DaemonKi
     std::vector<std::pair<std::string, Read>> keys = {{"log_level", read_level}};
     if (kind == DaemonKind::coordinator) {
         keys.emplace_back("certificate_lifetime", read_lifetime);
+        keys.emplace_back("spool_quota", [](const TomlNode& node, DaemonSettings& settings, auto& errors) {
+            read_quota(node, "spool_quota", settings.spool_quota, errors);
+        });
+        keys.emplace_back("state_quota", [](const TomlNode& node, DaemonSettings& settings, auto& errors) {
+            read_quota(node, "state_quota", settings.state_quota, errors);
+        });
+    } else {
+        keys.emplace_back("cache_quota", [](const TomlNode& node, DaemonSettings& settings, auto& errors) {
+            read_quota(node, "cache_quota", settings.cache_quota, errors);
+        });
     }
     auto parsed = parse_toml(as_text(*bytes), file.string());
     DaemonSettings settings;
@@ -89,19 +120,18 @@ Result<DaemonSettings> load_settings(const std::filesystem::path& file, DaemonKi
     return settings;
 }
 
-Status follow_settings(const std::filesystem::path& file, StopSignal& signal,
-                       const std::shared_ptr<DaemonLimits>& limits) {
+Status follow_settings(const std::filesystem::path& file, StopSignal& signal, const SettingsTarget& target) {
     const auto otherwise = log_level();
-    const auto kind = limits ? DaemonKind::coordinator : DaemonKind::node;
+    const auto kind = target.coordinator ? DaemonKind::coordinator : DaemonKind::node;
     TRY_ASSIGN(const auto settings, load_settings(file, kind));
-    put_into_force(settings, otherwise, limits);
-    signal.on_hangup([file, otherwise, kind, limits] {
+    put_into_force(settings, otherwise, target);
+    signal.on_hangup([file, otherwise, kind, target] {
         const auto changed = load_settings(file, kind);
         if (!changed) {
             log_error("service", "reload: " + changed.error().message + " (nothing was changed)");
             return;
         }
-        put_into_force(*changed, otherwise, limits);
+        put_into_force(*changed, otherwise, target);
         log_info("service", fmt::format("reloaded {}", file.string()));
     });
     return {};

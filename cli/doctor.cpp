@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
+#include "cli/daemon_settings.h"
 #include "cli/doctor_checks.h"
+#include "common/folder_size.h"
 
 namespace causeway::cli {
 namespace {
@@ -59,6 +61,24 @@ void check_coordinator_state(const fs::path& state, const Address& listen, Findi
     }
 }
 
+/// Old models of a node go by themselves when new ones come, so only the coordinator's can be near its bound for long.
+void check_quotas(const fs::path& state, StateKind kind, Findings& all) {
+    const bool coordinator = kind == StateKind::coordinator;
+    const auto file = state / (coordinator ? "coordinator.toml" : "node.toml");
+    const auto settings = load_settings(file, coordinator ? DaemonKind::coordinator : DaemonKind::node);
+    if (!settings) {
+        all.push_back({"quota", Verdict::fail, settings.error().message, "the daemon does not start with it",
+                       "correct what is named; docs/service.md has the keys"});
+    } else if (coordinator) {
+        const auto spool = folder_bytes(state / "spool");
+        all.push_back(check_quota("spool_quota", spool, settings->spool_quota));
+        all.push_back(check_quota("state_quota", folder_bytes(state) - spool, settings->state_quota));
+    } else {
+        all.push_back(check_quota("cache_quota", folder_bytes(state / "cache") + folder_bytes(state / "downloads"),
+                                  settings->cache_quota));
+    }
+}
+
 /// What a node and an operator of its own machine have alike; their addresses lie at different places.
 void check_member_state(const fs::path& credentials, Role role, const fs::path& addresses, Findings& all) {
     const auto now_s = wall_clock_unix_s();
@@ -75,6 +95,9 @@ Findings check_state(const fs::path& state, StateKind kind, const Address& liste
     Findings all = check_modes(state);
     all.push_back(check_lock(state));
     all.push_back(check_disk(state));
+    if (kind == StateKind::coordinator || kind == StateKind::node) {
+        check_quotas(state, kind, all);
+    }
     if (kind == StateKind::coordinator) {
         check_coordinator_state(state, listen, all);
     } else if (kind == StateKind::node) {

@@ -38,6 +38,8 @@ enum class StateKind { absent, empty, coordinator, node, operator_ };
 [[nodiscard]] std::uint64_t descriptor_limit();
 [[nodiscard]] Finding check_disk(const std::filesystem::path& folder, std::uint64_t available_bytes);
 [[nodiscard]] Finding check_disk(const std::filesystem::path& folder);
+/// What the settings' `key` bounds, against what there is of it.
+[[nodiscard]] Finding check_quota(const std::string& key, std::uint64_t used, std::uint64_t quota);
 /// Whether the system keeps its clock in step with others.
 [[nodiscard]] Finding check_clock_service();
 

@@ -74,6 +74,20 @@ Finding check_disk(const std::filesystem::path& folder) {
     return check_disk(folder, space.available);
 }
 
+Finding check_quota(const std::string& key, std::uint64_t used, std::uint64_t quota) {
+    if (quota == 0) {
+        return {"quota", Verdict::ok, fmt::format("{} in use, no {} is set", format_bytes(used), key)};
+    }
+    const auto what = fmt::format("{} of {} = {} in use", format_bytes(used), key, format_bytes(quota));
+    if (used <= quota / 10 * 9) {
+        return {"quota", Verdict::ok, what};
+    }
+    return {
+        "quota", used > quota ? Verdict::fail : Verdict::warn, what,
+        "at the quota experiments are paused until there is room",
+        "raise it in the settings (coordinator.toml, node.toml of the state folder) and reload the daemon (SIGHUP)"};
+}
+
 Finding check_clock_service() {
     timex state{};
     if (::adjtimex(&state) != TIME_ERROR) {

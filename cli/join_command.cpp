@@ -71,7 +71,8 @@ void print_policy(const node::Policy& policy, Output output) {
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
-    TRY(follow_settings(fs::path(given.state) / "node.toml", signal, nullptr));
+    const auto limits = std::make_shared<node::NodeLimits>();
+    TRY(follow_settings(fs::path(given.state) / "node.toml", signal, {.node = limits}));
     ServiceManager manager;
     TRY_ASSIGN(auto policy, read_policy(given));
     TRY_ASSIGN(const auto datasets, parse_data_arguments(given.data));
@@ -102,6 +103,7 @@ Status serve(const JoinOptions& given, Output output) {
     options.policy = std::move(policy);
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     options.advertise = given.advertise;
+    options.limits = limits;
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));
     signal.set([&] { node->stop(); });

@@ -11,8 +11,11 @@
 #include <system_error>
 #include <vector>
 
+#include <fmt/format.h>
+
 #include "common/crash_point.h"
 #include "common/file.h"
+#include "common/text.h"
 
 namespace causeway::node {
 namespace {
@@ -112,7 +115,7 @@ Status ModelCache::adopt(const Digest& digest, const fs::path& file) {
     }
     crash_point("cache.adopted_unflushed", path_of(digest, last_use_));
     models_[digest] = {last_use_, size};
-    evict(limits_);
+    evict(limits_, 1);
     return {};
 }
 
@@ -134,17 +137,33 @@ void ModelCache::note_use(const Digest& digest, Model& model) {
     }
 }
 
+Status ModelCache::expect(std::uint64_t bytes, std::uint64_t quota) {
+    limits_.bytes = quota != 0 ? quota : CacheLimits{}.bytes;
+    if (quota == 0) {
+        return {};
+    }
+    if (bytes > quota) {
+        return fail(
+            ErrorKind::io, "cache_full",
+            fmt::format("the model takes {}, more than cache_quota = {}: raise it in STATE/node.toml and reload the "
+                        "node (SIGHUP)",
+                        format_bytes(bytes), format_bytes(quota)));
+    }
+    evict({.bytes = quota - bytes, .models = limits_.models}, 0);
+    return {};
+}
+
 bool ModelCache::make_room() {
     const bool any = models_.size() > 1;
     if (any) {
-        evict({.models = 1});
+        evict({.models = 1}, 1);
     }
     return any;
 }
 
-/// Oldest use first, until the limits hold.
-void ModelCache::evict(const CacheLimits& limits) {
-    while ((bytes() > limits.bytes || models_.size() > limits.models) && models_.size() > 1) {
+/// Oldest use first, until the limits hold or only `least` are left.
+void ModelCache::evict(const CacheLimits& limits, std::size_t least) {
+    while ((bytes() > limits.bytes || models_.size() > limits.models) && models_.size() > least) {
         const auto oldest = std::ranges::min_element(models_, {}, [](const auto& entry) { return entry.second.use; });
         std::error_code ignored;
         fs::remove(path_of(oldest->first, oldest->second.use), ignored);

@@ -37,6 +37,11 @@ public:
     /// errors   not_found: no such file
     Status adopt(const Digest& digest, const std::filesystem::path& file);
 
+    /// A model of so many bytes is about to come: older ones go, so that with it the quota holds. 0: none is set.
+    ///
+    /// errors   io `cache_full`: it alone is larger
+    Status expect(std::uint64_t bytes, std::uint64_t quota);
+
     /// Lets go of all models but the last used; false when there was nothing to let go of.
     bool make_room();
 
@@ -51,7 +56,7 @@ private:
     ModelCache(std::filesystem::path folder, CacheLimits limits) : folder_(std::move(folder)), limits_(limits) {}
     void find_models();
     void note_use(const Digest& digest, Model& model);
-    void evict(const CacheLimits& limits);
+    void evict(const CacheLimits& limits, std::size_t least);
     [[nodiscard]] std::filesystem::path path_of(const Digest& digest, std::uint64_t use) const;
 
     std::filesystem::path folder_;

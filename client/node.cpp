@@ -42,7 +42,7 @@ bool is_final(const Error& why, bool welcomed) {
 
 Status Node::Parts::start() {
     TRY_ASSIGN(log, NodeLog::open(options.state));
-    TRY_ASSIGN(files, NodeFiles::open(options.state));
+    TRY_ASSIGN(files, NodeFiles::open(options.state, options.limits));
     TRY(make_private_folder(options.state / "downloads"));
     TRY(make_private_folder(options.state / "downloads" / "evaluation"));
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));

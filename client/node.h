@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/node_limits.h"
 #include "client/policy.h"
 #include "common/file.h"
 #include "wire/address.h"
@@ -30,6 +31,7 @@ struct NodeOptions {
     Policy policy;                                // what it will do, and what not
     Address listen{"*", 0};                       // of a host: where clients open their streams; port 0: any free one
     std::vector<std::string> advertise;           // of a host, in place of all its global addresses
+    std::shared_ptr<NodeLimits> limits = std::make_shared<NodeLimits>();
     std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // certificates
     std::function<LocalTime()> local_now = [] { return local_time(wall_clock_unix_s()); };

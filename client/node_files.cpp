@@ -18,17 +18,19 @@ void clear_downloads(const std::filesystem::path& folder) {
 
 }  // namespace
 
-Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& state) {
+Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& state,
+                                                   std::shared_ptr<NodeLimits> limits) {
     TRY_ASSIGN(auto folder, StateFolder::open(state));
     TRY_ASSIGN(auto cache, ModelCache::open(state));
     TRY_ASSIGN(auto heads, AuditHeads::open(state));
-    return std::make_unique<NodeFiles>(std::move(folder), std::move(cache), std::move(heads));
+    return std::make_unique<NodeFiles>(std::move(folder), std::move(cache), std::move(heads), std::move(limits));
 }
 
-NodeFiles::NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads)
+NodeFiles::NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads, std::shared_ptr<NodeLimits> limits)
     : folder_(std::move(folder)),
       cache_(std::move(cache)),
       heads_(std::move(heads)),
+      limits_(std::move(limits)),
       held_(std::make_shared<const Held>()),
       thread_(std::make_unique<WorkThread>()) {}
 
@@ -88,16 +90,24 @@ void NodeFiles::note_audit_head(const std::string& federation, const Digest& hea
     });
 }
 
-void NodeFiles::has_model(const Digest& model, std::function<void(bool)> done) {
-    thread_->post(
-        [this, model, done = std::move(done)] {
-            done((newest_ && newest_->digest == model) || held_bytes(model) != nullptr || cache_.has(model));
-        });
+void NodeFiles::find_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<bool>)> done) {
+    thread_->post([this, model, bytes, done = std::move(done)] {
+        if ((newest_ && newest_->digest == model) || held_bytes(model) != nullptr || cache_.has(model)) {
+            return done(true);
+        }
+        const auto room = cache_.expect(bytes, limits_->cache_quota);
+        done(room ? Result<bool>(false) : fail(room.error()));
+    });
 }
 
-void NodeFiles::read_model(const Digest& model, std::function<void(Result<Bytes>)> done) {
-    thread_->post([this, model, done = std::move(done)] {
-        done(newest_ && newest_->digest == model ? Result<Bytes>(to_bytes(newest_->bytes.view())) : cache_.read(model));
+void NodeFiles::read_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<Bytes>)> done) {
+    thread_->post([this, model, bytes, done = std::move(done)] {
+        if (newest_ && newest_->digest == model) {
+            return done(to_bytes(newest_->bytes.view()));
+        }
+        auto read = cache_.read(model);
+        const auto room = read ? Status() : cache_.expect(bytes, limits_->cache_quota);
+        done(room ? std::move(read) : fail(room.error()));
     });
 }
 

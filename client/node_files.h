@@ -15,6 +15,7 @@
 #include "client/audit_heads.h"
 #include "client/cache.h"
 #include "client/effects.h"
+#include "client/node_limits.h"
 #include "client/training_work.h"
 #include "common/retry.h"
 #include "common/work_thread.h"
@@ -29,8 +30,9 @@ struct TrainingStart {
 
 class NodeFiles {
 public:
-    static Result<std::unique_ptr<NodeFiles>> open(const std::filesystem::path& state);
-    NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads);
+    static Result<std::unique_ptr<NodeFiles>> open(const std::filesystem::path& state,
+                                                   std::shared_ptr<NodeLimits> limits);
+    NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads, std::shared_ptr<NodeLimits> limits);
     ~NodeFiles();
     NodeFiles(const NodeFiles&) = delete;
     NodeFiles& operator=(const NodeFiles&) = delete;
@@ -41,9 +43,10 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> kept() const { return folder_.kept(); }
 
     void apply(std::vector<Persist> persists, std::function<void()> done);
-    void has_model(const Digest& model, std::function<void(bool)> done);
-    /// errors of the answer  not_found `not_cached`; corrupt; io
-    void read_model(const Digest& model, std::function<void(Result<Bytes>)> done);
+    /// Whether it is here; where it is not, there is room for it now. errors of the answer: io `cache_full`
+    void find_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<bool>)> done);
+    /// errors of the answer  not_found `not_cached`, and there is room for it now; corrupt; io
+    void read_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<Bytes>)> done);
     /// Takes a fetched and verified file into the cache.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
     /// Takes a fetched and verified model that is in memory: what is posted after it finds it.
@@ -82,6 +85,7 @@ private:
     StateFolder folder_;  // files thread
     ModelCache cache_;    // files thread
     AuditHeads heads_;    // files thread
+    std::shared_ptr<NodeLimits> limits_;
     struct NewestModel {
         Digest digest;
         SharedBytes bytes;

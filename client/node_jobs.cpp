@@ -13,11 +13,16 @@ constexpr std::uint64_t small_model = 4 << 20;  // comes in memory: files would 
 // ---------------------------------------------------------------- models and training
 
 void Node::Parts::fetch(const FetchModel& job) {
-    files->has_model(job.model, [q = queue, job](bool here) { q->push(CacheChecked{job, here}); });
+    files->find_model(job.model, job.bytes, [q = queue, job](Result<bool> here) {
+        q->push(CacheChecked{job, std::move(here)});
+    });
 }
 
 void Node::Parts::on(const CacheChecked& event) {
-    if (event.here) {
+    if (!event.here) {
+        return step(ModelFetched{event.job.model, event.here.error()});  // asked again, with growing pauses
+    }
+    if (*event.here) {
         return step(ModelFetched{event.job.model, std::nullopt});
     }
     const Fetch fetch{.digest = event.job.model,
@@ -82,7 +87,7 @@ void Node::Parts::on(const StartTraining& event) {
 /// The model is mostly here: it is what the next round trains from. Else it comes into a folder of its own, so that a
 /// download for training and this one do not touch each other.
 void Node::Parts::evaluate(const Evaluate& job) {
-    files->read_model(job.assign.model, [q = queue, job](Result<Bytes> model) {
+    files->read_model(job.assign.model, job.assign.model_bytes, [q = queue, job](Result<Bytes> model) {
         q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::cache});
     });
 }
@@ -92,7 +97,7 @@ void Node::Parts::on(const EvaluationModel& event) {
         return trainer->evaluate(event.job.assign, *event.model,
                                  [this, job = event.job](const Result<Figures>& figures) { evaluated(job, figures); });
     }
-    if (event.source == EvaluationModel::Source::download) {
+    if (event.source == EvaluationModel::Source::download || event.model.error().code == "cache_full") {
         return evaluated(event.job, fail(event.model.error()));
     }
     const Fetch fetch{.digest = event.job.assign.model,
@@ -110,7 +115,7 @@ void Node::Parts::on(const EvaluationModel& event) {
             if (!adopted) {
                 return unavailable(adopted.error());
             }
-            files->read_model(job.assign.model, [q, job](Result<Bytes> model) {
+            files->read_model(job.assign.model, job.assign.model_bytes, [q, job](Result<Bytes> model) {
                 q->push(EvaluationModel{job, std::move(model), EvaluationModel::Source::download});
             });
         });

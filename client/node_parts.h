@@ -36,7 +36,7 @@ struct Fetched {
 };
 struct CacheChecked {
     FetchModel job;
-    bool here = false;
+    Result<bool> here;
 };
 /// A model to evaluate, or why it is not here.
 struct EvaluationModel {

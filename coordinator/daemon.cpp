@@ -132,6 +132,7 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
         up = traffic.received;
         down = traffic.sent;
     };
+    job_options.limits = options.limits;
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
     TRY_ASSIGN(auto addresses, own_addresses(options.advertise, options.listen, link->port()));
     AdmissionOptions desk{
@@ -164,7 +165,8 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     };
     loop = std::make_unique<Loop>(
         Coordinator(std::move(machine), std::move(recovered)),
-        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", each_turn}, queue);
+        LoopPartners{*link, *transfers, *store, *jobs, *admission, options.state / "spool", options.limits, each_turn},
+        queue);
 }
 
 void Daemon::Parts::keep_certificate(Instant now, std::int64_t unix_s) {

@@ -1,13 +1,16 @@
 // Each job is a chain of tasks that hop from thread to thread with all they need; the last hop answers.
 #include "coordinator/job_runner.h"
 
+#include <algorithm>
 #include <system_error>
 
 #include <malloc.h>
 
 #include <fmt/format.h>
 
+#include "common/folder_size.h"
 #include "common/log.h"
+#include "common/text.h"
 #include "configs/dataset_file.h"
 #include "configs/workload.h"
 #include "coordinator/kept_segments.h"
@@ -20,6 +23,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
 constexpr std::size_t most_being_evaluated = 16;  // snapshots kept beyond what the store names
 constexpr std::uint64_t largest_update = std::uint64_t{64} << 30;
+constexpr Duration measure_interval = std::chrono::seconds(1);  // each looks at every snapshot
 constexpr std::size_t small_model = 4 << 20;  // served from memory: the page cache costs an open and a read a client
 
 void remove_quietly(const fs::path& path) {
@@ -44,6 +48,7 @@ JobRunner::JobRunner(JobRunnerOptions options, Snapshots snapshots, std::unique_
     for (std::uint32_t i = 0; i < std::max(1u, options_.checkers); ++i) {
         checkers_.push_back(std::make_unique<WorkThread>());
     }
+    sums_->post([this] { measure_state(); });
 }
 
 JobRunner::~JobRunner() {
@@ -107,7 +112,7 @@ Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
 }
 
 void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& file) {
-    const auto written = file ? snapshots_.write(*file) : Result<Digest>(tl::unexpected(file.error()));
+    const auto written = file ? write_snapshot(*file, sha256(*file)) : Result<Digest>(tl::unexpected(file.error()));
     if (!written) {
         return answer_failed(job.experiment, 0, "make_model", written.error());
     }
@@ -283,7 +288,7 @@ void JobRunner::finish_round(const FinishRound& job) {
             return answer_failed(job.experiment, job.round, "finish_round", finished.error());
         }
         const auto& round = **finished;
-        if (const auto written = snapshots_.write(round.file, round.digest); !written) {
+        if (const auto written = write_snapshot(round.file, round.digest); !written) {
             return answer_failed(job.experiment, job.round, "finish_round", written.error());
         }
         publish(round.digest, round.file);
@@ -381,7 +386,39 @@ void JobRunner::keep_only(std::set<Digest> named) {
         if (const auto removed = snapshots_.remove_unnamed(named); !removed) {
             log_warn("coordinator", removed.error().message);
         }
+        if (real_now() - measured_at_ >= measure_interval) {
+            measure_state();
+        }
     });
+}
+
+/// The quota is kept here, where models are made: the store's own lines are small beside them, and nothing is committed
+/// without one. What is over lets go of nothing that is committed: the experiment waits for its owner.
+Result<Digest> JobRunner::write_snapshot(const Bytes& file, const Digest& digest) {
+    const auto quota = options_.limits->state_quota.load();
+    if (quota != 0 && !snapshots_.has(digest)) {
+        if (const auto used = measure_state(); used + file.size() > quota) {
+            return fail(ErrorKind::io, "state_full",
+                        fmt::format("models and store take {}, and with the next model's {} more than state_quota = {}: "
+                                    "raise it in STATE/coordinator.toml and reload the coordinator (SIGHUP); it goes on "
+                                    "by itself",
+                                    format_bytes(used), format_bytes(file.size()), format_bytes(quota)));
+        }
+    }
+    return snapshots_.write(file, digest);
+}
+
+/// All of STATE but the spool, which has a quota of its own.
+std::uint64_t JobRunner::measure_state() {
+    const auto all = folder_bytes(options_.state);
+    const auto spool = folder_bytes(options_.state / "spool");
+    state_bytes_ = all - std::min(all, spool);
+    measured_at_ = real_now();
+    return state_bytes_;
+}
+
+void JobRunner::remove_file(fs::path file) {
+    checkers_.front()->post([file = std::move(file)] { remove_quietly(file); });
 }
 
 fs::path JobRunner::model_path(const Digest& model) const {

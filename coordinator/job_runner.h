@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/work_thread.h"
+#include "coordinator/daemon_limits.h"
 #include "coordinator/effects.h"
 #include "coordinator/experiment_work.h"
 #include "coordinator/segments.h"
@@ -30,6 +31,7 @@ struct JobRunnerOptions {
     std::uint32_t checkers = 2;
     std::function<void(CoordinatorEvent)> answer;                         // called from any of its threads
     std::function<void(std::uint64_t& up, std::uint64_t& down)> traffic;  // running totals at the sockets
+    std::shared_ptr<DaemonLimits> limits = std::make_shared<DaemonLimits>();
 };
 
 class JobRunner {
@@ -64,6 +66,10 @@ public:
     /// errors   not_found
     /// threads  thread-safe
     [[nodiscard]] Result<Blob> model_blob(const Digest& model) const;
+    /// Away from the caller's thread, for a large file takes its time to go.
+    void remove_file(std::filesystem::path file);
+    /// Models and store as of the last commit. threads: thread-safe
+    [[nodiscard]] std::uint64_t state_bytes() const { return state_bytes_; }
 
 private:
     using Setup = std::shared_ptr<const ExperimentSetup>;
@@ -82,6 +88,8 @@ private:
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
     void publish(const Digest& model, const Bytes& file);
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);
+    Result<Digest> write_snapshot(const Bytes& file, const Digest& digest);
+    std::uint64_t measure_state();
     [[nodiscard]] Result<Bytes> read_named_model(const std::string& name) const;
     Result<const Dataset*> held_out(const ExperimentSetup& setup);
     CoordinatorEvent evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup);
@@ -91,6 +99,8 @@ private:
     std::map<ExperimentId, Error> unreadable_;                   // loop thread
     Snapshots snapshots_;                                        // sums thread
     std::unique_ptr<Segments> segments_;                         // written on the sums thread
+    std::atomic<std::uint64_t> state_bytes_ = 0;
+    Instant measured_at_{};                                      // sums thread
     std::map<ExperimentId, RoundWork> rounds_;                   // sums thread
     using RoundKey = std::pair<ExperimentId, std::uint32_t>;
     std::map<RoundKey, Digest> being_evaluated_;                 // sums thread: must not be removed meanwhile

@@ -1,31 +1,15 @@
 // One turn: take an event, give it to the machine, hand its effects on. Time stands still within a turn.
 #include "coordinator/loop.h"
 
-#include <fmt/format.h>
-
 #include "common/overloaded.h"
 #include "coordinator/daemon_log.h"
 
 namespace causeway {
-namespace {
-
-// A file costs a small update more than all of its way; large ones lie in the spool until they are checked.
-constexpr std::uint64_t small_update = 4 << 20;
-
-UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
-    return {.experiment = job.experiment,
-            .round = job.round,
-            .attempt = job.attempt,
-            .node = job.node,
-            .update = job.update.digest,
-            .refusal = std::nullopt,
-            .fetch_error = std::move(why)};
-}
-
-}  // namespace
 
 Loop::Loop(Coordinator machine, LoopPartners partners, std::shared_ptr<LoopQueue> queue)
-    : machine_(std::move(machine)), partners_(std::move(partners)), queue_(std::move(queue)) {}
+    : machine_(std::move(machine)), partners_(std::move(partners)), queue_(std::move(queue)) {
+    find_parts();
+}
 
 Status Loop::run() {
     now_ = real_now();
@@ -166,46 +150,11 @@ void Loop::start(const Job& job) {
                           [this](const AbsorbUpdate& j) { fetch(j); }, [this](const CancelAbsorb& j) { cancel(j); },
                           [this](const FinishRound& j) { partners_.jobs.finish_round(j); },
                           [this](const EvaluateModel& j) { partners_.jobs.evaluate(j); },
-                          [this](const ReleaseExperiment& j) { partners_.jobs.release(j); }},
+                          [this](const ReleaseExperiment& j) {
+                              partners_.jobs.release(j);
+                              forget_parts();
+                          }},
                job);
-}
-
-void Loop::fetch(const AbsorbUpdate& job) {
-    fetching_.insert_or_assign(key_of(job), job);
-    const Fetch fetch{.digest = job.update.digest,
-                      .bytes = job.update.bytes,
-                      .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
-                      .durability = Durability::unflushed,
-                      .in_memory_up_to = small_update};
-    partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<FetchedBlob> blob) {
-        queue->push(UpdateFetched{job, std::move(blob)});
-    });
-}
-
-void Loop::on(const UpdateFetched& event) {
-    const auto known = fetching_.find(key_of(event.job));
-    if (known == fetching_.end() || known->second.attempt != event.job.attempt) {
-        if (event.blob) {
-            partners_.jobs.discard(*event.blob);
-        }
-        return;  // given up meanwhile, and answered then
-    }
-    fetching_.erase(known);
-    if (event.blob) {
-        return partners_.jobs.absorb(event.job, *event.blob);
-    }
-    step(unfetched(event.job, event.blob.error()));
-}
-
-void Loop::cancel(const CancelAbsorb& job) {
-    const auto known = fetching_.find(AbsorbKey{job.experiment, job.round, job.node, 0});
-    if (known == fetching_.end()) {
-        return;  // past the transfer: the job runner answers
-    }
-    const auto absorb = known->second;
-    fetching_.erase(known);
-    partners_.transfers.cancel(absorb.session, absorb.update.digest);
-    next_.push_back(unfetched(absorb, {ErrorKind::refused, "cancelled", "given up"}));
 }
 
 void Loop::on(const StepStored& event) {
@@ -217,6 +166,7 @@ void Loop::on(const StepStored& event) {
         if (const auto* evaluation = std::get_if<SaveEvaluation>(&fact)) {
             partners_.jobs.evaluation_stored(evaluation->experiment, evaluation->round);
         } else {
+            forget_parts();
             step(std::get<CommitStored>(fact));
         }
     }

@@ -12,9 +12,11 @@
 
 #include "common/effect_queue.h"
 #include "coordinator/admission.h"
+#include "coordinator/daemon_limits.h"
 #include "coordinator/job_runner.h"
 #include "coordinator/machine.h"
 #include "coordinator/metrics.h"
+#include "coordinator/spool_room.h"
 #include "coordinator/store_thread.h"
 #include "wire/transfer_engine.h"
 
@@ -58,6 +60,7 @@ struct LoopPartners {
     JobRunner& jobs;
     Admission& admission;
     std::filesystem::path spool;
+    std::shared_ptr<DaemonLimits> limits;
     std::function<void(Instant)> alive;  // called on each turn, at least once a second
 };
 
@@ -95,12 +98,19 @@ private:
     void send(std::vector<Send> sends);
     void keep_pace(ConnectionId connection, const Message& message);
     void start(const Job& job);
+    // loop_spool.cpp
     void fetch(const AbsorbUpdate& job);
     void allow_relays(ConnectionId session, const Roster& roster);
     void cancel(const CancelAbsorb& job);
+    void ask_for_room(const AbsorbUpdate& job);
+    void pull(const AbsorbUpdate& job);
+    void leave_spool(const Digest& update, std::uint64_t part);
+    void find_parts();
+    void forget_parts();
+    void remove_parts(const std::vector<Digest>& updates);
 
     void on(const LinkEvent& event);
-    void on(const CoordinatorEvent& event) { step(event); }
+    void on(const CoordinatorEvent& event);
     void on(const StepStored& event);
     void on(const StoreStuck& event) { stuck_ = event.why; }
     void on(const UpdateFetched& event);
@@ -134,6 +144,8 @@ private:
     std::map<AbsorbKey, AbsorbUpdate> fetching_;
     std::map<std::string, std::vector<RelayPair>> relays_;  // by client: whom its last roster lets it reach
     std::map<std::uint64_t, std::vector<Fact>> facts_;  // by the step that stores them
+    SpoolRoom room_;
+    std::deque<AbsorbUpdate> waiting_for_room_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
     Instant now_{};

@@ -42,6 +42,10 @@ void Loop::on(const ScrapeMetrics& event) {
     metrics.bytes_relayed = partners_.link.stream_traffic().sent;
     metrics.store_flushes = partners_.store.flushes();
     metrics.queued_events = queue_->size();
+    metrics.spool_bytes = room_.bytes();
+    metrics.spool_quota = partners_.limits->spool_quota;
+    metrics.state_bytes = partners_.jobs.state_bytes();
+    metrics.state_quota = partners_.limits->state_quota;
     (void)event.answer->try_push(metrics);
 }
 

@@ -33,6 +33,10 @@ struct CoordinatorMetrics {
     std::uint64_t bytes_relayed = 0;  // part of those sent
     std::uint64_t store_flushes = 0;
     std::uint64_t queued_events = 0;
+    std::uint64_t spool_bytes = 0;
+    std::uint64_t spool_quota = 0;  // both: 0: none
+    std::uint64_t state_bytes = 0;
+    std::uint64_t state_quota = 0;
     std::vector<ExperimentMetrics> running;  // starting, running or paused
 };
 

@@ -117,6 +117,14 @@ TEST_CASE("a lock that is held is seen and not disturbed; looking makes no lock 
     CHECK(FolderLock::acquire(temporary.path).has_value());
 }
 
+TEST_CASE("a quota is fine, nearly reached, or reached", "[doctor]") {
+    CHECK(check_quota("state_quota", 1 << 30, 0).verdict == Verdict::ok);
+    CHECK(check_quota("state_quota", 80, 100).verdict == Verdict::ok);
+    CHECK(check_quota("state_quota", 95, 100).verdict == Verdict::warn);
+    CHECK(check_quota("state_quota", 101, 100).verdict == Verdict::fail);
+    CHECK(check_quota("state_quota", 101, 100).what.find("state_quota") != std::string::npos);
+}
+
 TEST_CASE("disk and descriptors: enough, little, too little", "[doctor]") {
     CHECK(check_disk("/", 10'000'000'000).verdict == Verdict::ok);
     CHECK(check_disk("/", 1'000'000'000).verdict == Verdict::warn);

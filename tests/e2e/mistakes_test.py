@@ -173,6 +173,9 @@ SETTINGS_FILE = [
     ('log_level = "loud"\n', ["coordinator.toml:1:13: error", "info"]),
     ("log_level = 3\n", ["coordinator.toml:1:13: error", "a text is needed"]),
     ("log_level = info\n", ["coordinator.toml:1:", "TOML syntax"]),
+    ('spool_quota = "20"\n', ["coordinator.toml:1:15: error", "spool_quota: a size of 1 MB or more", "20 GiB"]),
+    ("state_quota = 20\n", ["coordinator.toml:1:15: error", "state_quota: a size", "this is"]),
+    ('cache_quota = "20 GiB"\n', ["coordinator.toml:1:1: error", "cache_quota"]),
     ('[log]\nlevel = "info"\n', ["coordinator.toml:1:", "log"]),
 ]
 
