@@ -7,6 +7,7 @@
 #include <functional>
 #include <system_error>
 
+#include "client/state_migration.h"
 #include "common/crash_point.h"
 #include "common/spare_file.h"
 
@@ -15,10 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view format = "1";
-constexpr std::string_view base_magic = "CWBA";
-constexpr std::string_view pending_magic = "CWPE";
-constexpr std::uint16_t version = 1;
+/// What a file begins with.
+struct FileKind {
+    std::string_view magic;
+    std::uint16_t version;
+};
+constexpr FileKind base_kind{"CWBA", 1};
+constexpr FileKind pending_kind{"CWPE", 2};
 constexpr std::size_t longest_name = 256;
 
 void put_sections(ByteWriter& out, const StateSections& sections) {
@@ -82,10 +86,10 @@ void remove_quietly(const fs::path& path) {
     fs::remove(path, ignored);
 }
 
-ByteWriter begin_file(std::string_view magic) {
+ByteWriter begin_file(const FileKind& kind) {
     ByteWriter out;
-    out.put_bytes(as_bytes(magic));
-    out.put(version);
+    out.put_bytes(as_bytes(kind.magic));
+    out.put(kind.version);
     return out;
 }
 
@@ -105,15 +109,15 @@ tl::unexpected<Error> damaged(const fs::path& path, std::string_view what) {
 }
 
 /// The contents between magic and a check of `tail` bytes before the end; empty when there is no such file.
-Result<std::optional<Bytes>> read_checked(const fs::path& path, std::string_view magic, std::uint64_t limit,
+Result<std::optional<Bytes>> read_checked(const fs::path& path, const FileKind& kind, std::uint64_t limit,
                                           const std::function<Result<std::size_t>(ByteView)>& tail_size) {
     auto bytes = read_file(path, limit);
     if (!bytes && bytes.error().kind == ErrorKind::not_found) {
         return std::optional<Bytes>{};
     }
     TRY(bytes);
-    const auto head = magic.size() + sizeof version;
-    if (bytes->size() < head + sizeof(Digest) || as_text(*bytes).substr(0, magic.size()) != magic) {
+    const auto head = kind.magic.size() + sizeof kind.version;
+    if (bytes->size() < head + sizeof(Digest) || as_text(*bytes).substr(0, kind.magic.size()) != kind.magic) {
         return damaged(path, "not a state file");
     }
     const auto tail = tail_size(ByteView(*bytes).subspan(head));
@@ -124,7 +128,8 @@ Result<std::optional<Bytes>> read_checked(const fs::path& path, std::string_view
     if (!std::ranges::equal(sha256(body).bytes, ByteView(*bytes).subspan(body.size(), sizeof(Digest)))) {
         return damaged(path, "the contents are not what was written");
     }
-    if (as_text(*bytes).substr(magic.size(), sizeof version) != as_text(std::as_bytes(std::span(&version, 1)))) {
+    if (as_text(*bytes).substr(kind.magic.size(), sizeof kind.version) !=
+        as_text(std::as_bytes(std::span(&kind.version, 1)))) {
         return damaged(path, "another version of the format");
     }
     auto contents = to_bytes(body.subspan(head));
@@ -150,25 +155,9 @@ Result<StateFolder> StateFolder::open(const fs::path& state, StateLimits limits)
     TRY(make_private_folder(state));
     TRY(make_private_folder(state / "experiments"));
     StateFolder folder(state, limits);
-    TRY(folder.check_format());
+    TRY(bring_up_to_date(state));
     TRY(folder.clear_leftovers());
     return folder;
-}
-
-// Written durably when the folder is new; that flush also makes the folders made before it durable.
-Status StateFolder::check_format() const {
-    const auto path = folder_ / "format";
-    const auto bytes = read_file(path, 64);
-    if (!bytes && bytes.error().kind == ErrorKind::not_found) {
-        return write_file_durably(path, as_bytes(format));
-    }
-    TRY(bytes);
-    if (as_text(*bytes) != format) {
-        return fail(ErrorKind::unsupported, "newer_format",
-                    path.string() + ": the state folder has format " + std::string(as_text(*bytes)) +
-                        ", this build knows " + std::string(format) + ": install the release that wrote it");
-    }
-    return {};
 }
 
 Status StateFolder::clear_leftovers() const {
@@ -221,7 +210,7 @@ fs::path StateFolder::ended_path(std::uint64_t experiment) const {
 
 Result<StateFolder::Base> StateFolder::read_base(const fs::path& path) const {
     const auto nothing = [](ByteView) { return Result<std::size_t>(0); };
-    TRY_ASSIGN(const auto bytes, read_checked(path, base_magic, limits_.file_bytes, nothing));
+    TRY_ASSIGN(const auto bytes, read_checked(path, base_kind, limits_.file_bytes, nothing));
     Base base;
     if (bytes) {
         ByteReader in(*bytes);
@@ -239,7 +228,7 @@ Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint6
         TRY_ASSIGN(const auto held, get_held(in));
         return static_cast<std::size_t>(held.bytes);
     };
-    TRY_ASSIGN(const auto bytes, read_checked(path, pending_magic, limits_.file_bytes, update_size));
+    TRY_ASSIGN(const auto bytes, read_checked(path, pending_kind, limits_.file_bytes, update_size));
     if (!bytes) {
         return std::optional<Pending>{};
     }
@@ -281,7 +270,7 @@ Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, 
         return fail(ErrorKind::invalid, "digest_mismatch", "the update to hold is not the one that is described");
     }
     ASSERT(sections.size() <= limits_.sections);
-    auto out = begin_file(pending_magic);
+    auto out = begin_file(pending_kind);
     put_held(out, held);
     put_sections(out, sections);
     bare_.erase(held.experiment);
@@ -325,7 +314,7 @@ Status StateFolder::commit(std::uint64_t experiment, const Digest& update) {
     if (!pending || pending->held.digest != update) {
         return {};
     }
-    auto out = begin_file(base_magic);
+    auto out = begin_file(base_kind);
     out.put(pending->held.round);
     out.put(update);
     put_sections(out, pending->sections);

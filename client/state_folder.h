@@ -5,14 +5,14 @@
 // until `committed` names the update: counted, pending becomes base; otherwise pending goes and base stays. Every step
 // is one rename or one removal, so a kill at any instruction leaves the state before or after it.
 //
-//   STATE/format                        "1": a newer one is refused
+//   STATE/format                        "2": an older one is brought up to date (state_migration.h), a newer refused
 //   STATE/experiments/<id>.base         what the last counted update left
 //   STATE/experiments/<id>.pending      the held update with the state that goes with it
 //   STATE/experiments/<id>.ended        the base of an experiment that is over: one that is resumed goes on with it
 //   STATE/experiments/<id>.spare        a pending file that is over, to be written over; without meaning
 //
 //   base     := "CWBA" u16 1, u32 round, digest update, sections, check
-//   pending  := "CWPE" u16 1, held, sections, check, update[held.bytes]
+//   pending  := "CWPE" u16 2, held, sections, check, update[held.bytes]
 //   held     := u64 experiment, u32 round, digest, u64 bytes, i64 weight, f64 loss, u64 examples, f64 seconds,
 //               digest start_model
 //   sections := u32 count, (text name, u64 size, bytes[size])[count]          check := SHA-256 of all before it
@@ -52,7 +52,7 @@ class StateFolder {
 public:
     /// Makes the folder if need be, checks its format and clears what a kill left half done.
     ///
-    /// errors   refused: others can read it; unsupported `newer_format`
+    /// errors   refused: others can read it; unsupported `newer_format`; corrupt: of an older format, and damaged
     static Result<StateFolder> open(const std::filesystem::path& state, StateLimits limits = {});
 
     /// The sections with which the next training of this experiment starts; empty before the first counted update.
@@ -90,7 +90,6 @@ private:
     StateFolder(std::filesystem::path folder, StateLimits limits) : folder_(std::move(folder)), limits_(limits) {}
     struct Base;
     struct Pending;
-    Status check_format() const;
     Status clear_leftovers() const;
     /// Experiments with a file of this extension, ascending.
     [[nodiscard]] std::vector<std::uint64_t> experiments(std::string_view extension) const;

@@ -223,7 +223,7 @@ TEST_CASE("an experiment that is over leaves nothing behind, others stay", "[uni
 TEST_CASE("a state folder of a newer release is refused", "[unit][state]") {
     const TemporaryFolder temporary;
     { const auto folder = reopen(temporary); }
-    REQUIRE(write_file_durably(temporary.path / "format", as_bytes("2")));
+    REQUIRE(write_file_durably(temporary.path / "format", as_bytes("3")));
     const auto folder = StateFolder::open(temporary.path);
     REQUIRE_FALSE(folder);
     CHECK(folder.error().code == "newer_format");
