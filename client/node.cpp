@@ -8,6 +8,7 @@
 #include "common/overloaded.h"
 #include "common/random.h"
 #include "configs/dataset_file.h"
+#include "wire/error_notice.h"
 #include "wire/own_addresses.h"
 
 namespace causeway::node {
@@ -275,17 +276,15 @@ void Node::Parts::note(std::optional<LogEntry> entry) {
 
 /// The coordinator passes on what an operator asks of this node; the policy decides. docs/protocol.md has the verb.
 void Node::Parts::answer(const Request& request) {
-    const auto refuse = [&](ErrorKind kind, const std::string& code, const std::string& message) {
-        link->send(connection, Reply{request.id, true, "", ErrorNotice{kind, code, message}});
-    };
+    const auto refuse = [&](const Error& why) { link->send(connection, Reply{request.id, true, "", notice_of(why)}); };
     const auto body = Json::parse(request.body, max_request_bytes);
     if (request.verb != "node.log" || !body) {
-        return refuse(ErrorKind::unsupported, "unknown_verb", "this node has no \"" + request.verb + "\"");
+        return refuse({ErrorKind::unsupported, "unknown_verb", "this node has no \"" + request.verb + "\""});
     }
     const auto by = (*body)["by"].text();
     if (const auto objection = judge_log_request(options.policy, by)) {
         note(LogEntry{"log_refused", Json::object().set("by", by)});
-        return refuse(ErrorKind::refused, objection->code, objection->message);
+        return refuse({ErrorKind::refused, objection->code, objection->message});
     }
     if ((*body)["after"].integer() == 0) {  // one line for a look, not one for each second of --follow
         note(LogEntry{"log_read", Json::object().set("by", by)});

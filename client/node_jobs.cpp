@@ -1,5 +1,6 @@
 // The node's work: models fetched, trained and evaluated. Part of Node::Parts (node_parts.h). Thread: loop.
 #include "client/node_parts.h"
+#include "wire/error_notice.h"
 
 namespace causeway::node {
 namespace {
@@ -128,7 +129,7 @@ void Node::Parts::evaluated(const Evaluate& job, const Result<Figures>& figures)
     if (figures) {
         reply.body = to_json(*figures).dump();
     } else {
-        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
+        reply.error = notice_of(figures.error());
     }
     queue->push(Event(Evaluated{std::move(reply)}));
 }

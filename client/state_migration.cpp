@@ -2,6 +2,7 @@
 #include "client/state_migration.h"
 
 #include <algorithm>
+#include <optional>
 #include <system_error>
 #include <vector>
 

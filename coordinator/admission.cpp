@@ -3,6 +3,7 @@
 
 #include "coordinator/audit_store.h"
 #include "wire/enrolment.h"
+#include "wire/error_notice.h"
 
 namespace causeway {
 namespace {
@@ -37,14 +38,13 @@ Json describe(const JoinToken& token) {
         .set("expires_unix_s", token.expires_s);
 }
 
-enum class Signing { here, elsewhere };
-
 /// One transaction: the token is used and the certificate issued, or neither.
-Result<Bytes> decide(Store& store, const EnrolmentClaim& claim, const Issue& issue, Signing where, std::int64_t now_s) {
+Result<Bytes> decide(Store& store, const EnrolmentClaim& claim, const Issue& issue, const Authority& authority,
+                     std::int64_t now_s) {
     EnrolmentStore enrolment(store.database());
     EnrolmentRequest request{
         .name = claim.name, .secret_sha256 = claim.secret, .public_key = claim.public_key, .now_unix_s = now_s};
-    if (where == Signing::elsewhere) {
+    if (!authority.signs_here()) {
         if (claim.request.empty()) {
             return fail(ErrorKind::unsupported, "no_certificate_request",
                         "the federation's authority is elsewhere and needs a certificate request, which this node's "
@@ -120,8 +120,7 @@ void Admission::enrol(const JoinRequest& request, std::function<void(Message)> d
         const auto reply = answer_join_request(
             options_.authority, request, now_s,
             [&](const EnrolmentClaim& claim, const Issue& issue) {
-                const auto where = options_.authority.signs_here() ? Signing::here : Signing::elsewhere;
-                return decide(store, claim, issue, where, now_s);
+                return decide(store, claim, issue, options_.authority, now_s);
             },
             options_.limits->certificate_lifetime_s);
         if (reply) {
@@ -133,7 +132,7 @@ void Admission::enrol(const JoinRequest& request, std::function<void(Message)> d
             const auto detail = Json::object().set("node", request.name).set("code", refusal.code);
             (void)AuditStore(store.database()).append(audit_line(now_s, "enrolment.refused", detail));
         }
-        done(ErrorNotice{refusal.kind, refusal.code, refusal.message});
+        done(notice_of(refusal));
     });
 }
 

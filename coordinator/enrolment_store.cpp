@@ -144,10 +144,6 @@ Status EnrolmentStore::insert(const CertificateRecord& certificate) {
         .run();
 }
 
-Status EnrolmentStore::add_certificate(const CertificateRecord& certificate) {
-    return database_.transaction("certificate", [&] { return insert(certificate); });
-}
-
 Status EnrolmentStore::adopt(const CertificateRecord& certificate) {
     return database_.transaction("certificate", [&]() -> Status {
         TRY_ASSIGN(auto known, database_.prepare("SELECT 1 FROM certificates WHERE fingerprint = ?"));

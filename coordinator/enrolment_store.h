@@ -111,10 +111,8 @@ public:
     ///          or role
     Status import(const CertificateRecord& certificate, std::int64_t now_unix_s, const std::string& by);
 
-    /// A certificate issued without a token: the coordinator's own, the first operator's, renewals.
-    Status add_certificate(const CertificateRecord& certificate);
-    /// The same for one that may be known already, at every start. A new certificate of a key that was revoked is
-    /// revoked too: renewal does not undo a revocation.
+    /// A certificate issued without a token, the first operator's: at every start, where it may be known already. A new
+    /// certificate of a key that was revoked is revoked too: renewal does not undo a revocation.
     Status adopt(const CertificateRecord& certificate);
     /// errors   not_found `unknown_certificate`
     Result<CertificateRecord> find_certificate(const Digest& fingerprint);

@@ -17,11 +17,6 @@ struct OwnIdentity {
 };
 constexpr OwnIdentity own_identities[] = {{"coordinator", Role::coordinator}, {"operator", Role::operator_}};
 
-bool has(const fs::path& path) {
-    std::error_code ignored;
-    return fs::exists(path, ignored);
-}
-
 Status take_authority(const fs::path& state, const Bytes& certificate) {
     TRY_ASSIGN(const auto key, certificate_key_digest(certificate));
     if (const auto known = read_certificates(state / "ca" / "ca.crt")) {
@@ -56,8 +51,13 @@ Status take_own(const fs::path& folder, const Bytes& authority, const PeerIdenti
 
 }  // namespace
 
+bool is_there(const fs::path& path) {
+    std::error_code ignored;
+    return fs::exists(path, ignored);
+}
+
 bool is_external(const fs::path& state) {
-    return has(state / "ca" / "external");
+    return is_there(state / "ca" / "external");
 }
 
 Status write_request_file(const fs::path& state, const KeyPair& key, const Identity& identity) {
@@ -79,9 +79,9 @@ Status prepare_external(const fs::path& state, const std::string& federation) {
 }
 
 Status check_complete(const fs::path& state) {
-    std::string missing = has(state / "ca" / "ca.crt") ? "" : "the authority's certificate";
+    std::string missing = is_there(state / "ca" / "ca.crt") ? "" : "the authority's certificate";
     for (const auto& own : own_identities) {
-        if (!has(state / own.folder / "node.crt")) {
+        if (!is_there(state / own.folder / "node.crt")) {
             missing += fmt::format("{}the certificate for {}", missing.empty() ? "" : ", ",
                                    (state / "requests" / own.folder).string() + ".csr");
         }
@@ -120,7 +120,7 @@ Result<Imported> import_certificates(const fs::path& state, const std::vector<By
                                       {Role::coordinator, Role::operator_, Role::client, Role::host, Role::aggregator},
                                       authority.federation, now_s));
         const auto& name = peer.identity.node;
-        const bool first = name == "operator" && !has(state / "operator" / "node.crt");
+        const bool first = name == "operator" && !is_there(state / "operator" / "node.crt");
         if (peer.identity.role == Role::coordinator || (peer.identity.role == Role::operator_ && first)) {
             TRY(take_own(state / name, authority.certificate, peer, certificate, now_s));
             imported.names.push_back(name);

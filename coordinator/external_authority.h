@@ -14,6 +14,8 @@
 
 namespace causeway {
 
+/// A file or folder of that name.
+bool is_there(const std::filesystem::path& path);
 /// STATE/ca/external is there: the authority of this folder is elsewhere.
 bool is_external(const std::filesystem::path& state);
 

@@ -399,9 +399,9 @@ Result<Digest> JobRunner::write_snapshot(const Bytes& file, const Digest& digest
     if (quota != 0 && !snapshots_.has(digest)) {
         if (const auto used = measure_state(); used + file.size() > quota) {
             return fail(ErrorKind::io, "state_full",
-                        fmt::format("models and store take {}, and with the next model's {} more than state_quota = {}: "
-                                    "raise it in STATE/coordinator.toml and reload the coordinator (SIGHUP); it goes on "
-                                    "by itself",
+                        fmt::format("models and store take {}, and with the next model's {} more than state_quota = "
+                                    "{}: raise it in STATE/coordinator.toml and reload the coordinator (SIGHUP); it "
+                                    "goes on by itself",
                                     format_bytes(used), format_bytes(file.size()), format_bytes(quota)));
         }
     }

@@ -102,7 +102,7 @@ private:
     void fetch(const AbsorbUpdate& job);
     void allow_relays(ConnectionId session, const Roster& roster);
     void cancel(const CancelAbsorb& job);
-    void ask_for_room(const AbsorbUpdate& job);
+    void let_in();
     void pull(const AbsorbUpdate& job);
     void leave_spool(const Digest& update, std::uint64_t part);
     void find_parts();

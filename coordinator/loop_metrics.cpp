@@ -4,10 +4,6 @@
 namespace causeway {
 namespace {
 
-bool is_over(const std::string& state) {
-    return state == "succeeded" || state == "failed" || state == "cancelled";
-}
-
 ExperimentMetrics metrics_of(ExperimentId id, const ExperimentMachine& experiment) {
     ExperimentMetrics metrics{.id = id, .name = experiment.saved().name};
     metrics.rounds = experiment.config().experiment.rounds;
@@ -29,10 +25,9 @@ void Loop::on(const ScrapeMetrics& event) {
         }
     }
     for (const auto& [id, experiment] : machine_.experiments()) {
-        const auto& state = experiment.saved().state;
-        ++metrics.experiments[state];
+        ++metrics.experiments[experiment.saved().state];
         metrics.rounds_committed += experiment.records().empty() ? 0 : experiment.records().back().round;
-        if (!is_over(state) && state != "queued") {
+        if (experiment.active()) {
             metrics.running.push_back(metrics_of(id, experiment));
         }
     }

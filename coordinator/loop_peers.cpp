@@ -6,6 +6,7 @@
 
 #include "common/log.h"
 #include "coordinator/loop.h"
+#include "wire/error_notice.h"
 
 namespace causeway {
 namespace {
@@ -31,7 +32,7 @@ Reply to_reply(std::uint64_t request, const Result<Json>& body) {
     if (body) {
         reply.body = body->dump();
     } else {
-        reply.error = ErrorNotice{body.error().kind, body.error().code, body.error().message};
+        reply.error = notice_of(body.error());
     }
     return reply;
 }

@@ -45,24 +45,33 @@ std::uint64_t size_of(const fs::path& file) {
 
 void Loop::fetch(const AbsorbUpdate& job) {
     fetching_.insert_or_assign(key_of(job), job);
-    ask_for_room(job);
+    waiting_for_room_.push_back(job);
+    let_in();
 }
 
-/// All take their size, also those that will stay in memory: of many at once some go to the disk.
-void Loop::ask_for_room(const AbsorbUpdate& job) {
-    const auto quota = partners_.limits->spool_quota.load();
-    const auto admission = room_.ask(job.update.digest, job.update.bytes, quota);
-    remove_parts(admission.remove);
-    switch (admission.answer) {
-        case SpoolRoom::Answer::take:
-            return pull(job);
-        case SpoolRoom::Answer::wait:
-            waiting_for_room_.push_back(job);
-            return;
-        case SpoolRoom::Answer::too_large:
-            fetching_.erase(key_of(job));
-            next_.push_back(unfetched(job, spool_full(job, quota)));
-            return;
+/// In the order in which they came, so that a large one is not passed by small ones for ever. All take their size, also
+/// those that will stay in memory: of many at once some go to the disk.
+void Loop::let_in() {
+    for (; !waiting_for_room_.empty(); waiting_for_room_.pop_front()) {
+        const auto& job = waiting_for_room_.front();
+        const auto known = fetching_.find(key_of(job));
+        if (known == fetching_.end() || known->second.attempt != job.attempt) {
+            continue;  // given up meanwhile
+        }
+        const auto quota = partners_.limits->spool_quota.load();
+        const auto admission = room_.ask(job.update.digest, job.update.bytes, quota);
+        remove_parts(admission.remove);
+        switch (admission.answer) {
+            case SpoolRoom::Answer::take:
+                pull(job);
+                break;
+            case SpoolRoom::Answer::wait:
+                return;
+            case SpoolRoom::Answer::too_large:
+                fetching_.erase(known);
+                next_.push_back(unfetched(job, spool_full(job, quota)));
+                break;
+        }
     }
 }
 
@@ -114,15 +123,9 @@ void Loop::cancel(const CancelAbsorb& job) {
     next_.push_back(unfetched(absorb, {ErrorKind::refused, "cancelled", "given up"}));
 }
 
-/// Whoever waited is asked again, in the order in which they came; who was given up meanwhile is not there any more.
 void Loop::leave_spool(const Digest& update, std::uint64_t part) {
     room_.done(update, part);
-    for (const auto& job : std::exchange(waiting_for_room_, {})) {
-        const auto known = fetching_.find(key_of(job));
-        if (known != fetching_.end() && known->second.attempt == job.attempt) {
-            ask_for_room(job);
-        }
-    }
+    let_in();
 }
 
 /// Parts of an earlier process are resumed where their updates are offered again.

@@ -7,11 +7,12 @@
 
 namespace causeway {
 
+namespace {
+
+// Always shown, so that a query finds 0 instead of nothing.
 const std::vector<std::string> metric_states = {"queued",    "starting", "running",  "paused",
                                                 "succeeded", "failed",   "cancelled"};
 const std::vector<std::string> metric_roles = {"client", "host", "aggregator", "operator"};
-
-namespace {
 
 struct Sample {
     std::string labels;  // `state="running"`, may be empty

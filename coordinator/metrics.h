@@ -40,10 +40,6 @@ struct CoordinatorMetrics {
     std::vector<ExperimentMetrics> running;  // starting, running or paused
 };
 
-/// The states and roles that are always shown, so that a query finds 0 instead of nothing.
-extern const std::vector<std::string> metric_states;
-extern const std::vector<std::string> metric_roles;
-
 [[nodiscard]] std::string to_prometheus(const CoordinatorMetrics& metrics);
 /// Every name that to_prometheus can print.
 [[nodiscard]] std::vector<std::string> exported_metric_names();

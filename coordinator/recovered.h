@@ -15,7 +15,7 @@
 
 namespace causeway {
 
-/// One SaveCommit as it was, without its participants (they are in `last_counted`), and its evaluation if it came.
+/// One SaveCommit without its participants (they are in `last_counted`) and their times, and its evaluation if it came.
 struct RecoveredRound {
     std::uint32_t round = 0;
     Digest model;
@@ -26,14 +26,14 @@ struct RecoveredRound {
 
 struct RecoveredExperiment {
     SaveExperiment saved;                  // as last saved: id, name, file, state, reason, submitted_by
-    std::vector<RecoveredRound> rounds;    // committed, ascending from round 0
+    std::vector<RecoveredRound> rounds;    // committed, ascending without gaps from round 0, or the parent's
     std::vector<std::string> next_cohort;  // of the last commit
     /// Per node the latest round whose sum holds its update, and that update: answers a Hello's `held`.
     /// One is enough, for a client resolves what it holds before it works on another round.
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted;
     /// Per node the last round that it was drawn for: whose turn it is next (coordinator/selection.h).
     std::map<std::string, std::uint32_t> last_drawn;
-    /// Decisions of the open round (the one after the last commit; round 0 before any), in their order.
+    /// Decisions of the open round, the one after the last commit, in their order.
     std::vector<SaveDecision> decisions;
 };
 

@@ -1,4 +1,4 @@
-// A committed round as the machines remember it: numbers only, so that ten thousand rounds are one or two megabytes.
+// A committed round as the machines remember it: what decisions and events need, with the figures of each client.
 //
 // The whole summary, with where the time went per client, is in the store; `experiment.log` reads it from there. Of the
 // last round it also stays here, for `experiment status`. Thread: loop. Pure.

@@ -126,7 +126,17 @@ ALTER TABLE experiments ADD COLUMN parent_round INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE experiments ADD COLUMN build TEXT NOT NULL DEFAULT '';
 )sql";
 
-constexpr std::array migrations{format_1, format_2, format_3, format_4};
+// The best round of an experiment, by accuracy, by loss and by its metric, without a look at the others.
+constexpr const char* format_5 = R"sql(
+CREATE INDEX evaluations_by_accuracy ON evaluations (experiment, accuracy DESC, COALESCE(loss, 9e999), round)
+    WHERE accuracy IS NOT NULL;
+CREATE INDEX evaluations_by_loss ON evaluations (experiment, COALESCE(loss, 9e999), accuracy DESC, round)
+    WHERE accuracy IS NOT NULL;
+CREATE INDEX evaluations_by_worth ON evaluations (experiment, worth DESC, COALESCE(loss, 9e999), round)
+    WHERE worth IS NOT NULL;
+)sql";
+
+constexpr std::array migrations{format_1, format_2, format_3, format_4, format_5};
 
 }  // namespace
 

@@ -47,8 +47,4 @@ std::vector<std::string> select(const Selection& selection, const std::vector<Ca
     return names;
 }
 
-std::vector<std::string> known_selections() {
-    return {"uniform", "weighted", "availability"};
-}
-
 }  // namespace causeway

@@ -31,7 +31,4 @@ struct Selection {
 /// Sorted names; all of them when so many are wanted. `candidates` are sorted by name.
 [[nodiscard]] std::vector<std::string> select(const Selection& selection, const std::vector<Candidate>& candidates);
 
-/// The rules there are, for the field's check.
-[[nodiscard]] std::vector<std::string> known_selections();
-
 }  // namespace causeway

@@ -18,17 +18,12 @@ namespace fs = std::filesystem;
 constexpr std::string_view format = "1";
 constexpr std::size_t longest_format = 16;
 
-bool has(const fs::path& path) {
-    std::error_code ignored;
-    return fs::exists(path, ignored);
-}
-
 /// False for a folder on which no start has been through. Folders from before the number was written are known by the
 /// address that every start wrote.
 Result<bool> is_complete(const fs::path& state) {
     const auto bytes = read_file(state / "format", longest_format);
     if (!bytes) {
-        return bytes.error().kind == ErrorKind::not_found ? Result<bool>(has(state / "operator" / "address"))
+        return bytes.error().kind == ErrorKind::not_found ? Result<bool>(is_there(state / "operator" / "address"))
                                                           : fail(bytes.error());
     }
     const auto found = trim(as_text(*bytes));
@@ -52,7 +47,7 @@ Result<Authority> open_authority(const fs::path& folder, const StateOptions& opt
     if (known || known.error().kind != ErrorKind::not_found) {
         return known;
     }
-    if (has(folder / "ca.crt")) {
+    if (is_there(folder / "ca.crt")) {
         return fail(ErrorKind::corrupt, "authority_lost",
                     folder.string() +
                         " has the authority's certificate but not its key: restore ca.key from a backup; "
@@ -94,7 +89,7 @@ Result<StateFiles> open_state(const fs::path& state, const StateOptions& options
     TRY(make_private_folder(state));
     TRY_ASSIGN(auto lock, FolderLock::acquire(state));
     TRY_ASSIGN(const auto complete, is_complete(state));
-    if (options.authority == AuthorityKind::external && !is_external(state) && !has(state / "ca" / "ca.key")) {
+    if (options.authority == AuthorityKind::external && !is_external(state) && !is_there(state / "ca" / "ca.key")) {
         TRY(prepare_external(state, options.federation));
     }
     if (is_external(state)) {
@@ -108,8 +103,8 @@ Result<StateFiles> open_state(const fs::path& state, const StateOptions& options
 }
 
 Status mark_complete(const fs::path& state) {
-    return has(state / "format") ? Status()
-                                 : write_file_durably(state / "format", as_bytes(std::string(format) + "\n"));
+    return is_there(state / "format") ? Status()
+                                      : write_file_durably(state / "format", as_bytes(std::string(format) + "\n"));
 }
 
 Status write_operator_address(const fs::path& state, const Address& listen, std::uint16_t port) {

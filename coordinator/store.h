@@ -40,11 +40,11 @@ public:
     /// cost     1 flush; none for an empty list
     Status execute(std::span<const Persist> persists);
 
-    /// All that the machines need to go on. cost: reads every commit of every experiment
+    /// All that the machines need to go on. cost: reads every commit of every experiment, without its members' times
     Result<Recovered> load();
 
-    /// The models that must stay: of each experiment the last `keep` commits, the best by accuracy and by
-    /// loss; pinned ones.
+    /// The models that must stay: of each experiment the last `keep` commits, the best by accuracy, by loss and by its
+    /// metric; pinned ones.
     Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
     Status pin_model(const Digest& model);
 

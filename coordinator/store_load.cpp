@@ -41,10 +41,12 @@ Status load_experiments(Database& database, ById& experiments) {
                     });
 }
 
-// In the order of rounds, so the last one read leaves its cohort as the next.
+// In the order of rounds, so the last one read leaves its cohort as the next. What each client's time went to is the
+// larger part of a summary, and nobody who goes on needs it: it stays in the store.
 Status load_commits(Database& database, ById& experiments) {
     const auto* sql =
-        "SELECT experiment, round, model, model_bytes, next_cohort, summary FROM commits "
+        "SELECT experiment, round, model, model_bytes, next_cohort, json_remove(summary, '$.member_times') "
+        "FROM commits "
         "ORDER BY experiment, round";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         auto& experiment = experiments[id_of(row, 0)];
@@ -90,14 +92,16 @@ Status load_counted(Database& database, ById& experiments) {
     });
 }
 
-// For draws by availability: only of experiments that draw again.
+// For draws by availability: only of experiments that draw again, and only their rows are opened.
 Status load_drawn(Database& database, ById& experiments) {
     const auto* sql = R"sql(
+        WITH unfinished AS (SELECT id FROM experiments WHERE state NOT IN ('succeeded', 'failed', 'cancelled'))
         SELECT experiment, node, MAX(round) FROM (
-            SELECT experiment, value AS node, round + 1 AS round FROM commits, json_each(next_cohort)
-            UNION ALL SELECT experiment, value, round FROM decisions, json_each(detail, '$.members')
-                WHERE kind = 'cohort')
-        WHERE experiment IN (SELECT id FROM experiments WHERE state NOT IN ('succeeded', 'failed', 'cancelled'))
+            SELECT c.experiment, value AS node, c.round + 1 AS round
+                FROM unfinished JOIN commits AS c ON c.experiment = unfinished.id, json_each(c.next_cohort)
+            UNION ALL SELECT d.experiment, value, d.round
+                FROM unfinished JOIN decisions AS d ON d.experiment = unfinished.id, json_each(d.detail, '$.members')
+                WHERE d.kind = 'cohort')
         GROUP BY experiment, node)sql";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         experiments[id_of(row, 0)].last_drawn[row.text(1)] = round_of(row, 2);

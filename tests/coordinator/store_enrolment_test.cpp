@@ -167,7 +167,7 @@ TEST_CASE("the revoked certificates are known again after a restart, older ones 
     auto older = *f.enrol(request_of("ann", key_a));
     auto renewed = older;
     renewed.fingerprint = sha256("renewed");
-    REQUIRE(f.enrolment.add_certificate(renewed));
+    REQUIRE(f.enrolment.adopt(renewed));
     REQUIRE(f.enrolment.add_token(token_of("bob"), now));
     REQUIRE(f.enrol(request_of("bob", key_b)));
     CHECK(f.enrolment.revoked()->empty());
@@ -221,7 +221,7 @@ TEST_CASE("a renewed certificate is the one that is listed", "[unit][enrolment]"
     auto renewed = *f.enrol(request_of("ann", key_a));
     renewed.fingerprint = sha256("renewed");
     renewed.issued_unix_s += 1000;
-    REQUIRE(f.enrolment.add_certificate(renewed));
+    REQUIRE(f.enrolment.adopt(renewed));
     REQUIRE(f.enrolment.nodes()->size() == 1);
     CHECK(f.enrolment.nodes()->front().fingerprint == sha256("renewed"));
     CHECK(f.enrolment.find_certificate(sha256("none")).error().code == "unknown_certificate");

@@ -1,9 +1,12 @@
 // The store: what a step persisted is there after a kill at any instruction, all of it or nothing; history is final.
 #include "coordinator/store.h"
 
+#include <cmath>
 #include <fstream>
 #include <limits>
 #include <random>
+
+#include <fmt/format.h>
 
 #include "coordinator/audit_store.h"
 #include "coordinator/schema.h"
@@ -271,10 +274,10 @@ TEST_CASE("a store of the first format opens, and its evaluations are as they we
         REQUIRE(database);
         REQUIRE(database->run_script(store_migrations()[0]));
         REQUIRE(database->run_script("PRAGMA user_version=1"));
-        REQUIRE(database->run_script(
-            "INSERT INTO experiments VALUES (1, 'old', 'text', 'running', '', 'operator');"
-            "INSERT INTO commits VALUES (1, 0, zeroblob(32), 10, '[]', '{}');"
-            "INSERT INTO evaluations VALUES (1, 0, 0.5, 0.75, 8);"));
+        REQUIRE(
+            database->run_script("INSERT INTO experiments VALUES (1, 'old', 'text', 'running', '', 'operator');"
+                                 "INSERT INTO commits VALUES (1, 0, zeroblob(32), 10, '[]', '{}');"
+                                 "INSERT INTO evaluations VALUES (1, 0, 0.5, 0.75, 8);"));
     }
     auto store = open_store(folder);
     const auto recovered = *store.load();
@@ -344,6 +347,76 @@ TEST_CASE("the best model by any other figure stays named, and its figures come 
     auto store = open_store(folder);
     const auto recovered = *store.load();
     CHECK(recovered.experiments.at(0).rounds.at(3).evaluation->detail["rmse"].number() == 0.5);
+}
+
+TEST_CASE("whatever was measured in however many rounds of several experiments, the best of each stay named",
+          "[unit][store][property]") {
+    const std::uint64_t seed = 23;
+    CAPTURE(seed);
+    std::mt19937_64 random(seed);
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+    // Few values, so that many are equal; some are not measured.
+    const auto figure = [&] { return random() % 5 == 0 ? nan : static_cast<double>(random() % 4); };
+    const auto or_worst = [](double loss) { return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss; };
+    std::set<Digest> expected;
+    for (ExperimentId which = 1; which <= 6; ++which) {
+        std::vector<Persist> history{experiment("running")};
+        std::get<SaveExperiment>(history[0]).experiment = which;
+        const auto rounds = static_cast<std::uint32_t>(1 + random() % 40);
+        const auto model = [&](std::uint32_t round) { return sha256(fmt::format("{} {}", which, round)); };
+        using Rank = std::tuple<double, double, std::uint32_t>;  // the least is the best
+        std::optional<Rank> by_accuracy, by_loss, by_worth;
+        for (std::uint32_t round = 0; round < rounds; ++round) {
+            history.emplace_back(SaveCommit{which, round, model(round), 1, {}, {}, Json::object()});
+            const double loss = figure(), accuracy = figure(), worth = figure();
+            if (round == 0 || random() % 3 == 0) {
+                continue;
+            }
+            history.emplace_back(SaveEvaluation{.experiment = which,
+                                                .round = round,
+                                                .loss = loss,
+                                                .accuracy = accuracy,
+                                                .examples = 1,
+                                                .worth = worth});
+            const auto better = [](std::optional<Rank>& best, const Rank& rank) {
+                best = best ? std::min(*best, rank) : rank;
+            };
+            if (!std::isnan(accuracy)) {
+                better(by_accuracy, {-accuracy, or_worst(loss), round});
+                better(by_loss, {or_worst(loss), -accuracy, round});
+            }
+            if (!std::isnan(worth)) {
+                better(by_worth, {-worth, or_worst(loss), round});
+            }
+        }
+        REQUIRE(run(store, history));
+        for (const auto& best : {by_accuracy, by_loss, by_worth}) {
+            if (best) {
+                expected.insert(model(std::get<2>(*best)));
+            }
+        }
+        for (std::uint32_t last = rounds - std::min(rounds, 2u); last < rounds; ++last) {
+            expected.insert(model(last));
+        }
+    }
+    CHECK(*store.named_models(2) == expected);
+}
+
+TEST_CASE("what each client's time went to stays in the store, and is not read at a start", "[unit][store]") {
+    const TemporaryFolder folder;
+    auto store = open_store(folder);
+    auto first = commit(0);
+    first.summary.set("member_times", Json::object().set("ann", Json::object().set("train", 1.5))).set("clients", 2);
+    REQUIRE(run(store, {experiment("running"), first}));
+    const auto back = recovered(store).rounds[0].summary;
+    CHECK(back["clients"].integer() == 2);
+    CHECK(back["loss"].number() == 0.5);
+    CHECK_FALSE(back.has("member_times"));
+    auto kept = *store.database().prepare("SELECT json_extract(summary, '$.member_times.ann.train') FROM commits");
+    REQUIRE(*kept.next());
+    CHECK(kept.number(0) == 1.5);
 }
 
 TEST_CASE("an experiment has two lines in the audit log: who asked for it, and how it ended", "[unit][store][audit]") {
