@@ -9,6 +9,7 @@
 #include "configs/documents.h"
 #include "configs/workload.h"
 #include "model/footprint.h"
+#include "model/memory_plan.h"
 
 namespace causeway::cli {
 namespace {
@@ -41,15 +42,18 @@ int run_experiment_validate(const FileOptions& options, Output output) {
 
 namespace {
 
-/// A full batch is as large as a client's data, which nobody knows here: one example stands for it.
+/// What is computed at once. A full batch is as large as a client's data, which nobody knows here: one example stands
+/// for it.
 std::int64_t footprint_batch(const Experiment& experiment) {
-    return std::max<std::int64_t>(1, experiment.train.batch);
+    const auto& train = experiment.train;
+    return std::max<std::int64_t>(1, train.microbatch > 0 ? train.microbatch : train.batch);
 }
 
 Result<Footprint> experiment_footprint(const Experiment& experiment) {
     TRY_ASSIGN(const auto chain, chain_of(experiment));
     TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
-    return footprint_of(chain, optimizer, footprint_batch(experiment));
+    return footprint_of(chain, optimizer, footprint_batch(experiment),
+                        recompute_blocks(chain, experiment.train.recompute));
 }
 
 }  // namespace

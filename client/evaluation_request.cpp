@@ -31,4 +31,14 @@ Result<Assign> read_evaluation_request(const Request& request) {
     return assign;
 }
 
+Reply evaluation_reply(std::uint64_t request, const Result<Figures>& figures) {
+    Reply reply{.id = request};
+    if (figures) {
+        reply.body = to_json(*figures).dump();
+    } else {
+        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
+    }
+    return reply;
+}
+
 }  // namespace causeway::node

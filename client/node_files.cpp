@@ -1,6 +1,8 @@
 // See node_files.h.
 #include "client/node_files.h"
 
+#include <algorithm>
+
 #include "common/log.h"
 
 namespace causeway::node {
@@ -8,11 +10,15 @@ namespace {
 
 constexpr Duration model_stays = std::chrono::seconds(2);  // newest for so long: rounds are not that fast, or over
 
-/// One assignment at a time fetches one model: when that is here, what else lies half done will never be asked for.
-void clear_downloads(const std::filesystem::path& folder) {
+/// What lies half done and is not on its way will never be asked for. Files are named by digest, with or without
+/// extensions.
+void clear_downloads(const std::filesystem::path& folder, const std::vector<Digest>& under_way) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-        std::filesystem::remove(entry.path(), ignored);
+        const auto name = entry.path().filename().string();
+        if (std::ranges::none_of(under_way, [&](const Digest& model) { return name.starts_with(model.hex()); })) {
+            std::filesystem::remove_all(entry.path(), ignored);
+        }
     }
 }
 
@@ -100,21 +106,23 @@ void NodeFiles::find_model(const Digest& model, std::uint64_t bytes, std::functi
     });
 }
 
-void NodeFiles::read_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<Bytes>)> done) {
-    thread_->post([this, model, bytes, done = std::move(done)] {
-        if (newest_ && newest_->digest == model) {
-            return done(to_bytes(newest_->bytes.view()));
-        }
-        auto read = cache_.read(model);
-        const auto room = read ? Status() : cache_.expect(bytes, limits_->cache_quota);
-        done(room ? std::move(read) : fail(room.error()));
-    });
+void NodeFiles::read_model(const Digest& model, std::function<void(Result<SharedBytes>)> done) {
+    thread_->post([this, model, done = std::move(done)] { done(model_bytes(model)); });
 }
 
-void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done) {
-    thread_->post([this, model, file, done = std::move(done)] {
+Result<SharedBytes> NodeFiles::model_bytes(const Digest& model) {
+    if (newest_ && newest_->digest == model) {
+        return newest_->bytes;
+    }
+    TRY_ASSIGN(auto bytes, cache_.read(model));
+    return SharedBytes(std::move(bytes));
+}
+
+void NodeFiles::adopt_model(const Digest& model, const std::filesystem::path& file, std::vector<Digest> under_way,
+                            std::function<void(Status)> done) {
+    thread_->post([this, model, file, under_way = std::move(under_way), done = std::move(done)] {
         auto adopted = cache_.adopt(model, file);
-        clear_downloads(file.parent_path());
+        clear_downloads(file.parent_path(), under_way);
         done(std::move(adopted));
     });
 }
@@ -150,17 +158,25 @@ void NodeFiles::make_room() {
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
-            if (newest_ && newest_->digest == assign.model) {
-                TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
-                return TrainingStart{newest_->bytes, std::move(base)};
-            }
-            auto model = cache_.read(assign.model);
+            auto model = model_bytes(assign.model);
             if (!model) {
                 return fail(model.error().kind, "model_lost", model.error().message);
             }
-            TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
-            return TrainingStart{*std::move(model), std::move(base)};
+            const auto experiment = assign.lease.experiment;
+            TRY_ASSIGN(auto base, folder_.base(experiment, assign.continues));
+            return TrainingStart{*std::move(model), std::move(base),
+                                 folder_.kept_run(experiment, assign.lease.round, assign.model)};
         }());
+    });
+}
+
+void NodeFiles::keep_run(std::uint64_t experiment, KeptRun run, std::function<void()> done) {
+    auto shared = std::make_shared<const KeptRun>(std::move(run));
+    thread_->post([this, experiment, shared, done = std::move(done)] {
+        if (const auto kept = with_room([&] { return folder_.keep_run(experiment, *shared); }); !kept) {
+            log_warn("node", "the round under way is not kept for a restart: " + kept.error().message);
+        }
+        done();
     });
 }
 

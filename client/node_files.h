@@ -22,12 +22,6 @@
 
 namespace causeway::node {
 
-/// What training starts from.
-struct TrainingStart {
-    SharedBytes model;
-    StateSections base;
-};
-
 class NodeFiles {
 public:
     static Result<std::unique_ptr<NodeFiles>> open(const std::filesystem::path& state,
@@ -45,10 +39,12 @@ public:
     void apply(std::vector<Persist> persists, std::function<void()> done);
     /// Whether it is here; where it is not, there is room for it now. errors of the answer: io `cache_full`
     void find_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<bool>)> done);
-    /// errors of the answer  not_found `not_cached`, and there is room for it now; corrupt; io
-    void read_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<Bytes>)> done);
-    /// Takes a fetched and verified file into the cache.
-    void adopt_model(const Digest& model, const std::filesystem::path& file, std::function<void(Status)> done);
+    /// errors of the answer  not_found `not_cached`; corrupt; io
+    void read_model(const Digest& model, std::function<void(Result<SharedBytes>)> done);
+    /// Takes a fetched and verified file into the cache. Downloads beside it that are not `under_way` go: nobody will
+    /// ask for them again.
+    void adopt_model(const Digest& model, const std::filesystem::path& file, std::vector<Digest> under_way,
+                     std::function<void(Status)> done);
     /// Takes a fetched and verified model that is in memory: what is posted after it finds it.
     void adopt_model(const Digest& model, SharedBytes bytes);
     /// Now and then: writes the model that came in memory, unless a newer one is about to replace it.
@@ -56,6 +52,8 @@ public:
     /// The disk is full where the cache cannot see it: all models but the last used go.
     void make_room();
     void start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
+    /// A training under way, for a restart. A full disk loses it: `done` is called all the same.
+    void keep_run(std::uint64_t experiment, KeptRun run, std::function<void()> done);
     /// Durable when `done` is called without an error; until then tried again while the disk is full.
     void hold(TrainingOutput output, std::function<void(Status)> done);
 
@@ -75,6 +73,7 @@ public:
 private:
     using Held = std::map<Digest, std::shared_ptr<const Bytes>>;
 
+    Result<SharedBytes> model_bytes(const Digest& model);
     Status with_room(const std::function<Status()>& store);
     Status apply_one(const ResolvePending& what);
     Status apply_one(const ForgetExperiment& what);

@@ -31,19 +31,23 @@ struct StartTraining {
     Result<TrainingStart> start;
 };
 struct Fetched {
-    FetchModel job;
+    Digest model;
     Result<FetchedBlob> blob;
 };
 struct CacheChecked {
-    FetchModel job;
+    Digest model;
+    std::uint64_t bytes = 0;
     Result<bool> here;
+};
+/// A model that was needed is in the cache, or why not.
+struct ModelHere {
+    Digest model;
+    Status status;
 };
 /// A model to evaluate, or why it is not here.
 struct EvaluationModel {
-    enum class Source { cache, download };
     Evaluate job;
-    Result<Bytes> model;
-    Source source;
+    Result<SharedBytes> model;
 };
 /// What a cell of this node starts its turn from.
 struct StartTurn {
@@ -51,8 +55,8 @@ struct StartTurn {
     Result<TrainingStart> start;
 };
 struct StopLoop {};
-using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, StartTurn, Fetched, CacheChecked,
-                               EvaluationModel, StopLoop>;
+using LoopEvent = std::variant<LinkEvent, Event, StepStored, StartTraining, StartTurn, Fetched, CacheChecked, ModelHere,
+                               EvaluationModel, LogEntry, StopLoop>;
 using LoopQueue = BoundedQueue<LoopEvent>;
 
 struct Node::Parts {
@@ -71,6 +75,8 @@ struct Node::Parts {
     std::unique_ptr<Session> session;
     std::optional<Renewal> renewal;
     EffectQueue<Effects> effects;
+    using Needed = std::function<void(const Status&)>;
+    std::map<Digest, std::vector<Needed>> needed;  // models on their way, and who waits: training, evaluations
     ConnectionId connection = 0;
     std::size_t attempts = 0;
     std::int64_t started_unix_s = wall_clock_unix_s();
@@ -108,6 +114,7 @@ struct Node::Parts {
     void release();
     void start_job(const Job& job);
     void connect();
+    void need_model(const Digest& model, std::uint64_t bytes, Needed done);
     void fetch(const FetchModel& job);
     void train(const Train& job);
     Status start_streams();
@@ -124,7 +131,9 @@ struct Node::Parts {
     void on(const StartTurn& event);
     void on(const Fetched& event);
     void on(const CacheChecked& event);
+    void on(const ModelHere& event);
     void on(const EvaluationModel& event);
+    void on(const LogEntry& entry) { note(entry); }
     void on(const StopLoop&) {}
     [[nodiscard]] const Address& address() const {
         return enrolment.coordinators[attempts % enrolment.coordinators.size()];

@@ -8,8 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "model/checkpoint.h"
+#include "common/log.h"
 #include "common/text.h"
+#include "configs/snapshot_rule.h"
+#include "model/checkpoint.h"
 #include "model/footprint.h"
 
 namespace causeway::node {
@@ -26,20 +28,23 @@ std::optional<std::uint64_t> available_bytes() {
     return std::nullopt;
 }
 
-/// Refused before anything is allocated: a machine that swaps or kills helps nobody.
-Status check_memory(const Assign& assign, std::size_t examples) {
+/// The footprint of a training's rows at once, as text and sum.
+struct Need {
+    Footprint footprint;
+    std::int64_t rows = 0;
+};
+
+Result<Need> memory_needed(const Assign& assign, std::size_t examples) {
     TRY_ASSIGN(const auto chain, Chain::from_architecture(assign.architecture));
     TRY_ASSIGN(const auto optimizer, parse_optimizer(assign.optimizer));
-    const auto batch = static_cast<std::int64_t>(
-        assign.batch == 0 ? examples : std::min<std::size_t>(assign.batch, examples));
-    TRY_ASSIGN(const auto needed, footprint_of(chain, optimizer, std::max<std::int64_t>(batch, 1)));
-    const auto available = available_bytes();
-    if (available && needed.total_bytes() > *available) {
-        return fail(ErrorKind::overloaded, "does_not_fit",
-                    fmt::format("{}; this machine has {} left: use a smaller batch or model", to_text(needed, batch),
-                                format_bytes(*available)));
-    }
-    return {};
+    TRY_ASSIGN(const auto program, parse_program(assign.program));
+    const std::size_t batch = assign.batch == 0 ? examples : std::min<std::size_t>(assign.batch, examples);
+    const bool in_parts = assign.microbatch > 0 && works_by_microbatch(program);
+    const auto rows = static_cast<std::int64_t>(in_parts ? std::min<std::size_t>(assign.microbatch, batch) : batch);
+    TRY(check_program(program, chain));  // its blocks lie in the chain
+    TRY_ASSIGN(const auto footprint,
+               footprint_of(chain, optimizer, std::max<std::int64_t>(rows, 1), recomputed_blocks(program)));
+    return Need{footprint, rows};
 }
 
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
@@ -66,33 +71,112 @@ void NodeTrainer::close() {
     thread_->close();
 }
 
-void NodeTrainer::train(Assign assign, SharedBytes model, StateSections base, Progress progress,
-                        std::function<void(Result<TrainingOutput>)> done) {
+/// Refused before anything is allocated: a machine that swaps or kills helps nobody. What the last training was given
+/// is given up for the next one, or serves it again: it counts as free.
+Status NodeTrainer::check_memory(const Assign& assign, std::size_t examples) {
+    TRY_ASSIGN(const Need need, memory_needed(assign, examples));
+    const auto available = available_bytes();
+    if (available && need.footprint.total_bytes() > *available + admitted_bytes_) {
+        return fail(ErrorKind::overloaded, "does_not_fit",
+                    fmt::format("{}; this machine has {} left: use a smaller batch, microbatch or model",
+                                to_text(need.footprint, need.rows), format_bytes(*available + admitted_bytes_)));
+    }
+    admitted_bytes_ = need.footprint.total_bytes();
+    return {};
+}
+
+/// Decides when the run is kept. One write at a time is under way, beside the training.
+class NodeTrainer::Keeper {
+public:
+    Keeper(const Assign& assign, const Digest& job, const SnapshotRule& rule, const Calls& calls)
+        : assign_(assign), job_(job), rule_(rule), calls_(calls) {}
+
+    bool due() {
+        since_.time = real_now() - last_;
+        ++since_.batches;
+        since_.cost = Duration(writes_->cost.load());
+        return !writes_->busy.load() && snapshot_due(rule_, since_);
+    }
+    void keep(const RunSnapshot& snapshot) {
+        const auto begin = real_now();
+        writes_->busy = true;
+        KeptRun run{
+            .round = assign_.lease.round, .start_model = assign_.model, .job = job_, .run = encode_run(snapshot)};
+        calls_.keep(std::move(run), [writes = writes_, begin] {
+            writes->cost = (real_now() - begin).count();
+            writes->busy = false;
+        });
+        last_ = real_now();
+        since_ = {};
+    }
+
+private:
+    struct Writes {
+        std::atomic<bool> busy{false};
+        std::atomic<Duration::rep> cost{0};  // of the last one, with its copy
+    };
+    const Assign& assign_;
+    Digest job_;
+    SnapshotRule rule_;
+    const Calls& calls_;
+    std::shared_ptr<Writes> writes_ = std::make_shared<Writes>();  // outlives the training: a write may end later
+    Instant last_ = real_now();
+    SinceSnapshot since_;
+};
+
+namespace {
+
+/// Where a kept run of the same training is, if it is readable.
+std::optional<RunSnapshot> kept_run(const TrainingStart& start, const Digest& job) {
+    if (!start.run || start.run->job != job) {
+        return std::nullopt;
+    }
+    auto run = decode_run(start.run->run);
+    if (!run) {
+        log_warn("node", "the round is trained from its start: " + run.error().message);
+        return std::nullopt;
+    }
+    return *std::move(run);
+}
+
+}  // namespace
+
+void NodeTrainer::train(Assign assign, TrainingStart start, Calls calls) {
     struct Job {
         Assign assign;
-        SharedBytes model;
-        StateSections base;
+        TrainingStart start;
+        Calls calls;
     };
-    const auto job = std::make_shared<Job>(Job{std::move(assign), std::move(model), std::move(base)});
-    thread_->post([this, job, generation = generation_.load(), progress = std::move(progress), done = std::move(done)] {
-        done(train_now(job->assign, job->model, job->base, progress, generation));
+    const auto job = std::make_shared<Job>(Job{std::move(assign), std::move(start), std::move(calls)});
+    thread_->post([this, job, generation = generation_.load()] {
+        job->calls.done(train_now(job->assign, job->start, job->calls, generation));
     });
 }
 
-Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, ByteView model, const StateSections& base,
-                                              const Progress& progress, std::uint64_t generation) {
+Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const TrainingStart& start, const Calls& calls,
+                                              std::uint64_t generation) {
     TRY_ASSIGN(const auto file, dataset_for(assign));
     TRY(check_memory(assign, file->train.size()));
-    const TrainingInput input{.assign = assign, .node = node_, .model = model, .dataset = file->train, .base = base};
+    TRY_ASSIGN(const auto rule, parse_snapshot_rule(assign.snapshot_every));
+    TrainingInput input{
+        .assign = assign, .node = node_, .model = start.model.view(), .dataset = file->train, .base = start.base};
+    const Digest job = training_digest(input, file->digest, trainer_.device().signature());
+    input.resume = kept_run(start, job);
+    if (input.resume) {
+        calls.resumed(input.resume->totals.steps);
+    }
+    Keeper keeper(assign, job, rule, calls);
     auto told_at = real_now();
     TrainingHooks hooks;
     hooks.progress = [&](std::uint64_t step, std::uint64_t steps, double loss) {
         if (real_now() - told_at >= progress_beat || step == steps) {
             told_at = real_now();
-            progress(step, steps, loss);
+            calls.progress(step, steps, loss);
         }
     };
     hooks.stop_requested = [&] { return generation_.load() != generation; };
+    hooks.wants_snapshot = [&] { return keeper.due(); };
+    hooks.keep = [&](const RunSnapshot& snapshot) { keeper.keep(snapshot); };
     return train_assignment(trainer_, input, hooks, real_now);
 }
 
@@ -202,7 +286,7 @@ void NodeTrainer::stop_turn(const Lease& lease) {
 /// One evaluation at work. It keeps its own examples: a training of another experiment may change what is loaded.
 struct NodeTrainer::Evaluation {
     Assign assign;
-    Bytes model;
+    SharedBytes model;
     std::function<void(Result<Figures>)> done;
     std::optional<Chain> chain{};
     ModelState state{};
@@ -210,7 +294,8 @@ struct NodeTrainer::Evaluation {
     std::optional<FiguresSum> sum{};
 };
 
-void NodeTrainer::evaluate(Assign assign, Bytes model, std::function<void(Result<Figures>)> done) {
+void NodeTrainer::evaluate(Assign assign, SharedBytes model,
+                           std::function<void(Result<Figures>)> done) {
     const auto evaluation =
         std::make_shared<Evaluation>(Evaluation{std::move(assign), std::move(model), std::move(done)});
     thread_->post([this, evaluation] {
@@ -222,7 +307,7 @@ void NodeTrainer::evaluate(Assign assign, Bytes model, std::function<void(Result
             }
             TRY_ASSIGN(evaluation->chain, Chain::from_architecture(evaluation->assign.architecture));
             TRY(check_dataset_fits(*file->test, *evaluation->chain));
-            TRY_ASSIGN(evaluation->state, from_safetensors(*evaluation->chain, evaluation->model));
+            TRY_ASSIGN(evaluation->state, from_safetensors(*evaluation->chain, evaluation->model.view()));
             evaluation->model = {};
             evaluation->held_out = *file->test;
             evaluation->sum.emplace(*evaluation->chain, evaluation->held_out);

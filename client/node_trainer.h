@@ -31,8 +31,17 @@ public:
     void close();
 
     using Progress = std::function<void(std::uint64_t step, std::uint64_t steps, double loss)>;
-    void train(Assign assign, SharedBytes model, StateSections base, Progress progress,
-               std::function<void(Result<TrainingOutput>)> done);
+    /// Called on the trainer's thread.
+    struct Calls {
+        Progress progress;
+        /// It goes on with a kept run, after so many steps.
+        std::function<void(std::uint64_t steps)> resumed;
+        /// Keeps a run under way and says when that is over, on any thread.
+        std::function<void(KeptRun run, std::function<void()> kept)> keep;
+        std::function<void(Result<TrainingOutput>)> done;
+    };
+    /// From its start, or from where a run of the same training was kept.
+    void train(Assign assign, TrainingStart start, Calls calls);
     /// A cell's turn, between the steps of which other turns go on. `send` is called on the trainer's thread.
     void run_turn(Assign assign, SharedBytes segment, Progress progress,
                   std::function<void(std::uint32_t cell, StreamData message)> send,
@@ -45,7 +54,7 @@ public:
     /// On the held-out examples, in slices between which a training goes first.
     ///
     /// errors of the answer  not_found `no_holdout`: nothing is held out here; as the dataset's and the model's
-    void evaluate(Assign assign, Bytes model, std::function<void(Result<Figures>)> done);
+    void evaluate(Assign assign, SharedBytes model, std::function<void(Result<Figures>)> done);
     /// threads  thread-safe
     void stop() { ++generation_; }
 
@@ -61,10 +70,12 @@ private:
     static TurnKey key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
     void advance(const TurnKey& key);
     void end(const TurnKey& key, Result<TurnOutput> result);
+    class Keeper;
+    Status check_memory(const Assign& assign, std::size_t examples);
     void go_on(const std::shared_ptr<Evaluation>& evaluation);
     Result<std::shared_ptr<const DatasetFile>> dataset_for(const Assign& assign);
-    Result<TrainingOutput> train_now(const Assign& assign, ByteView model, const StateSections& base,
-                                     const Progress& progress, std::uint64_t generation);
+    Result<TrainingOutput> train_now(const Assign& assign, const TrainingStart& start, const Calls& calls,
+                                     std::uint64_t generation);
 
     std::string node_;
     std::map<std::string, std::filesystem::path> datasets_;
@@ -72,6 +83,7 @@ private:
     Trainer trainer_;                            // trainer thread
     std::map<TurnKey, RunningTurn> turns_;       // trainer thread
     std::deque<std::pair<std::string, StreamData>> early_;  // trainer thread; of turns that have not begun
+    std::uint64_t admitted_bytes_ = 0;           // trainer thread; what the last training was allowed, and still has
     std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;
 };

@@ -23,6 +23,7 @@ struct FileKind {
 };
 constexpr FileKind base_kind{"CWBA", 1};
 constexpr FileKind pending_kind{"CWPE", 2};
+constexpr FileKind run_kind{"CWRU", 1};
 constexpr std::size_t longest_name = 256;
 
 void put_sections(ByteWriter& out, const StateSections& sections) {
@@ -278,7 +279,48 @@ Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, 
     if (sections.empty()) {
         bare_[held.experiment] = held.digest;
     }
+    remove_quietly(run_path(held.experiment));  // left over it would be asked for another round, and go then
     return {};
+}
+
+fs::path StateFolder::run_path(std::uint64_t experiment) const {
+    return folder_ / "experiments" / (std::to_string(experiment) + ".running");
+}
+
+Status StateFolder::keep_run(std::uint64_t experiment, const KeptRun& run) {
+    auto out = begin_file(run_kind);
+    out.put(run.round);
+    out.put(run.start_model);
+    out.put(run.job);
+    out.put(std::uint64_t{run.run.size()});
+    out.put_bytes(run.run);
+    const auto path = run_path(experiment);
+    return write_checked(path, path.string() + ".tmp", std::move(out));
+}
+
+Result<std::optional<KeptRun>> StateFolder::read_run(const fs::path& path) const {
+    const auto nothing = [](ByteView) { return Result<std::size_t>(0); };
+    TRY_ASSIGN(const auto bytes, read_checked(path, run_kind, limits_.file_bytes, nothing));
+    if (!bytes) {
+        return std::optional<KeptRun>{};
+    }
+    ByteReader in(*bytes);
+    KeptRun run;
+    TRY_ASSIGN(run.round, in.get<std::uint32_t>());
+    TRY_ASSIGN(run.start_model, in.get<Digest>());
+    TRY_ASSIGN(run.job, in.get<Digest>());
+    TRY_ASSIGN(run.run, get_sized(in));
+    return std::optional(std::move(run));
+}
+
+/// It only saves work, so what is wrong with it is no failure: the round is trained from its start.
+std::optional<KeptRun> StateFolder::kept_run(std::uint64_t experiment, std::uint32_t round, const Digest& start_model) {
+    auto run = read_run(run_path(experiment));
+    if (run && *run && (*run)->round == round && (*run)->start_model == start_model) {
+        return *std::move(run);
+    }
+    remove_quietly(run_path(experiment));
+    return std::nullopt;
 }
 
 fs::path StateFolder::spare_path(std::uint64_t experiment) const {
@@ -360,6 +402,7 @@ Result<Bytes> StateFolder::update(const Digest& digest) const {
 Status StateFolder::forget(std::uint64_t experiment) {
     // The base first: a kill in between leaves a pending update, whose experiment the coordinator will end again.
     remove_quietly(spare_path(experiment));
+    remove_quietly(run_path(experiment));
     TRY(keep_ended(experiment));
     crash_point("state.half_forgotten", base_path(experiment));
     std::error_code error;

@@ -10,9 +10,11 @@
 //   STATE/experiments/<id>.pending      the held update with the state that goes with it
 //   STATE/experiments/<id>.ended        the base of an experiment that is over: one that is resumed goes on with it
 //   STATE/experiments/<id>.spare        a pending file that is over, to be written over; without meaning
+//   STATE/experiments/<id>.running      a training under way, to go on with after a restart, until its update is held
 //
 //   base     := "CWBA" u16 1, u32 round, digest update, sections, check
 //   pending  := "CWPE" u16 2, held, sections, check, update[held.bytes]
+//   running  := "CWRU" u16 1, u32 round, digest start_model, digest job, u64 size, bytes[size], check
 //   held     := u64 experiment, u32 round, digest, u64 bytes, i64 weight, f64 loss, u64 examples, f64 seconds,
 //               digest start_model
 //   sections := u32 count, (text name, u64 size, bytes[size])[count]          check := SHA-256 of all before it
@@ -40,6 +42,15 @@ namespace causeway::node {
 
 /// Named pieces of client state: "residual", "control_variate", "momentum", "data_cursor".
 using StateSections = std::map<std::string, Bytes>;
+
+/// A training under way as it was at a snapshot, and which training that is.
+struct KeptRun {
+    std::uint32_t round = 0;
+    Digest start_model;
+    Digest job;  // of all that decides its bits: training_work.h
+    Bytes run;   // model/run_snapshot.h
+    bool operator==(const KeptRun&) const = default;
+};
 
 struct StateLimits {
     std::uint64_t file_bytes = std::uint64_t{8} << 30;
@@ -77,6 +88,14 @@ public:
     /// pending goes, base stays. Without effect unless exactly this update is pending.
     Status rollback(std::uint64_t experiment, const Digest& update);
 
+    /// Keeps a training under way, durably, in place of an earlier snapshot; an update that is held replaces it.
+    ///
+    /// cost     2 flushes
+    Status keep_run(std::uint64_t experiment, const KeptRun& run);
+    /// What was kept of the training of this round from this model. Of any other, or damaged: nothing, and it goes.
+    [[nodiscard]] std::optional<KeptRun> kept_run(std::uint64_t experiment, std::uint32_t round,
+                                                  const Digest& start_model);
+
     /// The updates that wait for the coordinator's word; for Hello.
     [[nodiscard]] Result<std::vector<HeldUpdate>> held() const;
     /// The bytes of a held update, verified. errors: not_found
@@ -95,6 +114,8 @@ private:
     [[nodiscard]] std::vector<std::uint64_t> experiments(std::string_view extension) const;
     [[nodiscard]] std::filesystem::path ended_path(std::uint64_t experiment) const;
     Status keep_ended(std::uint64_t experiment);
+    [[nodiscard]] Result<std::optional<KeptRun>> read_run(const std::filesystem::path& path) const;
+    [[nodiscard]] std::filesystem::path run_path(std::uint64_t experiment) const;
     [[nodiscard]] std::filesystem::path base_path(std::uint64_t experiment) const;
     [[nodiscard]] std::filesystem::path pending_path(std::uint64_t experiment) const;
     [[nodiscard]] Result<std::optional<Pending>> read_pending(std::uint64_t experiment) const;

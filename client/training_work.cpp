@@ -5,6 +5,7 @@
 
 #include "common/random.h"
 #include "compression/update_format.h"
+#include "configs/snapshot_rule.h"
 #include "model/checkpoint.h"
 #include "model/optimizer_state.h"
 
@@ -27,6 +28,7 @@ Result<Work> parse(const Assign& assign) {
     TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
     TRY_ASSIGN(auto uplink, parse_codec(assign.uplink));
     TRY(check_runnable(program, chain));
+    TRY(parse_snapshot_rule(assign.snapshot_every));
     if (assign.optimizer_state != "reset" && assign.optimizer_state != "keep") {
         return fail(ErrorKind::unsupported, "optimizer_state_unsupported",
                     fmt::format("optimizer_state \"{}\": this node knows reset and keep", assign.optimizer_state));
@@ -39,8 +41,10 @@ Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const st
     TrainJob job{.program = work.program, .chain = work.chain, .start = std::move(start), .optimizer = work.optimizer};
     job.batch = input.assign.batch;
     job.local_epochs = input.assign.local_epochs;
+    job.microbatch = input.assign.microbatch;
     job.clock = clock;
     job.draws = {.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
+    job.resume = input.resume;
     const auto kept = input.base.find(std::string(optimizer_section));
     if (input.assign.optimizer_state == "keep" && kept != input.base.end()) {
         TRY_ASSIGN(job.optimizer_state, decode_optimizer_state(kept->second, work.optimizer, work.chain.layer_count(),
@@ -66,11 +70,15 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
     TRY(check_dataset_fits(input.dataset, work.chain));
     TRY_ASSIGN(auto job, make_job(work, input, clock));
     const BatchKey key{.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
-    TrainingBatches batches(input.dataset, input.assign.batch, key, hooks);
+    TRY_ASSIGN(const auto options, parse_data_options(input.assign.data_options));
+    const BatchPlan plan{
+        .batch = input.assign.batch, .microbatch = input.assign.microbatch, .augment = options.augment};
+    TrainingBatches batches(input.dataset, plan, key, hooks);
     const auto begin = clock ? clock() : Duration{};
     TRY_ASSIGN(const auto result, trainer.train(std::move(job), batches));
     TrainingOutput output;
     output.update = encode(work, result.end);
+    output.seconds = result.seconds;
     if (input.assign.optimizer_state == "keep") {
         output.sections[std::string(optimizer_section)] = encode_optimizer_state(result.optimizer_state);
     }
@@ -84,6 +92,31 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
                                .train_seconds = clock ? seconds(clock() - begin) : 0},
                    .start_model = input.assign.model};
     return output;
+}
+
+Digest training_digest(const TrainingInput& input, const Digest& dataset, std::string_view signature) {
+    const Assign& assign = input.assign;
+    ByteWriter all;
+    all.put(assign.lease.experiment);
+    all.put(assign.lease.round);
+    all.put(assign.seed);
+    all.put(assign.batch);
+    all.put(assign.local_epochs);
+    all.put(assign.microbatch);
+    all.put(assign.model);
+    all.put(dataset);
+    all.put(std::uint64_t{input.dataset.size()});
+    for (const std::string_view text : {std::string_view(input.node), signature, std::string_view(assign.data_options),
+                                        std::string_view(assign.architecture), std::string_view(assign.program),
+                                        std::string_view(assign.optimizer),
+                                        std::string_view(assign.optimizer_state)}) {
+        all.put_text(text);
+    }
+    for (const auto& [name, bytes] : input.base) {
+        all.put_text(name);
+        all.put(sha256(bytes));
+    }
+    return sha256(all.take());
 }
 
 Status check_assignment(const Assign& assign, const Status& bf16) {

@@ -3,12 +3,22 @@
 // The node and the simulator both call this; it touches no file, socket or clock. Thread: the trainer's.
 #pragma once
 
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "client/state_folder.h"
+#include "common/shared_bytes.h"
 #include "configs/batches.h"
 
 namespace causeway::node {
+
+/// What training starts from.
+struct TrainingStart {
+    SharedBytes model;
+    StateSections base;
+    std::optional<KeptRun> run;  // of this round, from before a restart
+};
 
 struct TrainingInput {
     const Assign& assign;
@@ -16,12 +26,18 @@ struct TrainingInput {
     ByteView model;    // the start model's safetensors
     const Dataset& dataset;
     const StateSections& base;  // of the experiment, from the state folder
+    std::optional<RunSnapshot> resume{};
 };
+
+/// Names a training by all that decides its bits: assignment without its lease's attempt, node, examples, base state
+/// and compute signature. Only a run of the same name may go on.
+Digest training_digest(const TrainingInput& input, const Digest& dataset, std::string_view signature);
 
 struct TrainingOutput {
     HeldUpdate held;
     StateSections sections;
     Bytes update;  // encoded; its SHA-256 is held.digest
+    std::array<double, op_code_count> seconds{};  // of each instruction, by OpCode
 };
 
 /// Trains and encodes. `clock` gives the seconds of the metrics; empty: they stay 0.

@@ -17,22 +17,32 @@ void widen(const std::vector<std::uint32_t>& from, std::span<std::int64_t> to) {
 
 }  // namespace
 
-TrainingBatches::TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks)
-    : dataset_(dataset), batch_(batch), key_(key), hooks_(std::move(hooks)) {}
+TrainingBatches::TrainingBatches(const Dataset& dataset, BatchPlan plan, const BatchKey& key, TrainingHooks hooks)
+    : dataset_(dataset), maker_(dataset, std::move(plan), key), hooks_(std::move(hooks)) {}
 
-std::span<const std::uint32_t> TrainingBatches::indices_of(const BatchPlace& place) {
-    if (!order_ || key_.epoch != place.epoch) {
-        key_.epoch = place.epoch;
-        order_.emplace(dataset_.size(), batch_, key_);
+/// The thread begins with the first batch that is asked for: a run that goes on does so in the middle.
+void TrainingBatches::prepare(const BatchPlace& place, std::span<float> features) {
+    if (ahead_ == Ahead::untried) {
+        ahead_ = maker_.worth_a_thread() ? Ahead::prefetching : Ahead::given_up;
+        if (ahead_ == Ahead::prefetching) {
+            prefetcher_.emplace(maker_, place);
+        }
     }
-    const std::size_t size = batch_ == 0 ? dataset_.size() : batch_;
-    return (*order_)[place.first / size].subspan(place.first % size, place.rows);
+    if (prefetcher_) {
+        if (auto batch = prefetcher_->take(place)) {
+            std::ranges::copy(batch->features, features.begin());
+            labels_ = batch->labels;
+            targets_ = batch->targets;
+            return prefetcher_->give_back(*std::move(batch));
+        }
+        prefetcher_.reset();  // another order than the plan's
+        ahead_ = Ahead::given_up;
+    }
+    maker_.make(place, features, labels_, targets_);
 }
 
 Status TrainingBatches::load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) {
-    const auto indices = indices_of(place);
-    labels_.resize(place.rows);
-    gather(dataset_, indices, features, labels_);
+    prepare(place, features);
     widen(labels_, labels);
     return {};
 }
@@ -42,9 +52,8 @@ Status TrainingBatches::load_targets(const BatchPlace& place, std::span<float> f
     if (!dataset_.regression()) {
         return TrainerIo::load_targets(place, features, targets);
     }
-    const auto indices = indices_of(place);
-    gather(dataset_, indices, features, {});
-    std::ranges::transform(indices, targets.begin(), [&](auto index) { return dataset_.targets[index]; });
+    prepare(place, features);
+    std::ranges::copy(targets_, targets.begin());
     return {};
 }
 

@@ -7,8 +7,7 @@
 #include <functional>
 #include <optional>
 
-#include "data/batch_order.h"
-#include "data/dataset.h"
+#include "configs/prefetch.h"
 #include "model/trainer.h"
 
 namespace causeway {
@@ -16,29 +15,37 @@ namespace causeway {
 struct TrainingHooks {
     std::function<void(std::uint64_t step, std::uint64_t steps, double loss)> progress;  // may be empty
     std::function<bool()> stop_requested;                                                // may be empty
+    std::function<bool()> wants_snapshot;                                                // may be empty
+    std::function<void(RunSnapshot)> keep;                                               // beside wants_snapshot
 };
 
-/// Batches of a round in the order of data/batch_order.h. The dataset must outlive it.
+/// Batches of a round in the order of data/batch_order.h, prepared ahead where that is worth a thread. The dataset must
+/// outlive it.
 class TrainingBatches : public TrainerIo {
 public:
     /// key  of the round; its epoch is filled in from what the trainer asks
-    TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks = {});
+    TrainingBatches(const Dataset& dataset, BatchPlan plan, const BatchKey& key, TrainingHooks hooks = {});
+    TrainingBatches(const Dataset& dataset, std::size_t batch, const BatchKey& key, TrainingHooks hooks = {})
+        : TrainingBatches(dataset, BatchPlan{.batch = batch}, key, std::move(hooks)) {}
 
     [[nodiscard]] std::uint64_t examples() const override { return dataset_.size(); }
     Status load(const BatchPlace& place, std::span<float> features, std::span<std::int64_t> labels) override;
     Status load_targets(const BatchPlace& place, std::span<float> features, std::span<float> targets) override;
     void progress(std::uint64_t step, std::uint64_t steps, double loss) override;
     [[nodiscard]] bool stop_requested() const override;
+    [[nodiscard]] bool wants_snapshot() override { return hooks_.wants_snapshot && hooks_.wants_snapshot(); }
+    void keep(RunSnapshot snapshot) override { hooks_.keep(std::move(snapshot)); }
 
 private:
-    std::span<const std::uint32_t> indices_of(const BatchPlace& place);
+    void prepare(const BatchPlace& place, std::span<float> features);
 
     const Dataset& dataset_;
-    std::size_t batch_;
-    BatchKey key_;
+    BatchMaker maker_;
     TrainingHooks hooks_;
-    std::optional<EpochBatches> order_;  // of key_.epoch
-    std::vector<std::uint32_t> labels_;
+    enum class Ahead { untried, prefetching, given_up } ahead_ = Ahead::untried;
+    std::optional<Prefetcher> prefetcher_;
+    std::vector<std::uint32_t> labels_;  // of the batch that was prepared last
+    std::vector<float> targets_;
 };
 
 /// Examples as they are stored, for Trainer::evaluate and predict (labels that the dataset lacks are 0): all of them,

@@ -14,6 +14,7 @@
 #include "configs/figures.h"
 #include "configs/initial_model.h"
 #include "configs/presets.h"
+#include "configs/snapshot_rule.h"
 #include "configs/split_checks.h"
 #include "configs/workload.h"
 #include "data/data_options.h"
@@ -183,6 +184,16 @@ void check_metric(const Experiment& experiment, Found& found) {
     }
 }
 
+void check_batch(const Experiment& experiment, Found& found) {
+    const auto& train = experiment.train;
+    if (train.batch > 0 && train.microbatch > train.batch) {
+        found.push_back(
+            {"train.microbatch",
+             {},
+             fmt::format("a microbatch of {} is more than the batch of {}", train.microbatch, train.batch)});
+    }
+}
+
 /// `needs` are the fields that it looks at.
 struct JointCheck {
     std::vector<std::string_view> needs;
@@ -196,11 +207,12 @@ const std::vector<JointCheck>& joint_checks() {
           "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon",
           "train.optimizer.weight_decay", "train.schedule.kind"},
          check_optimizer},
-        {{"data.label", "data.shape", "data.scale", "data.partition.kind", "data.partition.alpha",
-          "data.partition.labels", "data.partition.power"},
+        {{"data.label", "data.shape", "data.scale", "data.categories", "data.augment", "data.partition.kind",
+          "data.partition.alpha", "data.partition.labels", "data.partition.power"},
          check_data},
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
+        {{"train.batch", "train.microbatch"}, check_batch},
         {{"evaluation.where", "evaluation.every", "evaluation.patience"}, check_patience},
         {{"model.loss", "evaluation.metric"}, check_metric},
         {{"regime.preset", "mesh.stages", "mesh.replicas", "flow.kind"}, check_mesh},
@@ -303,6 +315,22 @@ Result<std::string> check_scale(const std::string& text) {
     return to_text(scale);
 }
 
+/// "sex: f, m": a manifest can name columns and words that hold a comma or a colon.
+Result<std::string> check_category(const std::string& text) {
+    TRY_ASSIGN(const auto category, parse_category(text));
+    return category.column + ": " + join(category.values, ", ");
+}
+
+Result<std::string> check_missing(const std::string& text) {
+    TRY_ASSIGN(const auto rule, parse_missing(text));
+    return to_text(rule);
+}
+
+Result<std::string> check_augment(const std::string& text) {
+    TRY_ASSIGN(const auto step, parse_augment(text));
+    return to_text(step);
+}
+
 /// Here the name and the arguments; whether the cohort is large enough is a joint check.
 Result<std::string> check_aggregator(const std::string& text) {
     constexpr std::uint32_t enough = 1'000'000;
@@ -323,6 +351,11 @@ Result<std::string> check_loss(const std::string& text) {
 Result<std::string> check_init_from(const std::string& text) {
     TRY_ASSIGN(const auto from, parse_init_from(text));
     return from.digest ? from.name + "@" + from.digest->hex() : from.name;
+}
+
+Result<std::string> check_snapshot_every(const std::string& text) {
+    TRY_ASSIGN(const auto rule, parse_snapshot_rule(text));
+    return to_text(rule);
 }
 
 std::vector<Inconsistency> find_inconsistencies(const Experiment& experiment, const IsBroken& is_broken) {

@@ -20,10 +20,14 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_preset(const std::string& text);
 [[nodiscard]] Result<std::string> check_optimizer_state(const std::string& text);
 [[nodiscard]] Result<std::string> check_scale(const std::string& text);
+[[nodiscard]] Result<std::string> check_category(const std::string& text);
+[[nodiscard]] Result<std::string> check_missing(const std::string& text);
+[[nodiscard]] Result<std::string> check_augment(const std::string& text);
 [[nodiscard]] Result<std::string> check_aggregator(const std::string& text);
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);
 [[nodiscard]] Result<std::string> check_loss(const std::string& text);
 [[nodiscard]] Result<std::string> check_init_from(const std::string& text);
+[[nodiscard]] Result<std::string> check_snapshot_every(const std::string& text);
 
 // Names that the registries of other folders have, in their order.
 [[nodiscard]] std::vector<std::string> known_aggregators();

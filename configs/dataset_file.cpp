@@ -115,14 +115,17 @@ Result<DataOptions> merged(const OpenManifest& open, DataOptions options) {
     if (!manifest.label.empty()) {
         options.label = manifest.label;
     }
+    if (!manifest.categories.empty()) {
+        options.categories = manifest.categories;
+    }
+    options.missing = manifest.missing.value_or(options.missing);
     return options;
 }
 
 /// Every wrong column of one text file; silent when its first line cannot be read, which reading has said already.
 void find_column_faults(const OpenManifest& open, const fs::path& file, const DataOptions& options, Errors& errors) {
-    const auto bytes = file.empty() ? Result<Bytes>(Bytes{}) : read_unpacked(file, {});
-    const auto columns = bytes ? csv_columns(*bytes, file.string(), {}) : Result<CsvColumns>(fail(bytes.error()));
-    if (!columns) {
+    const auto columns = file.empty() ? Result<CsvColumns>(CsvColumns{}) : csv_file_columns(file, {});
+    if (!columns || file.empty()) {
         return;
     }
     const auto plan = plan_columns(options.label, open.manifest.choice.features, columns->names, columns->count,

@@ -91,6 +91,9 @@ struct Experiment {
         Shape shape;                 // of one example, without the batch: [8, 8, 1]
         std::string scale = "none";  // "0..16 -> 0..1"
         double holdout = 0;          // share of the examples kept for evaluation, 0..0.9
+        std::vector<std::string> categories;  // "sex: f, m": columns of words
+        std::string missing = "refuse";       // refuse | drop | a number
+        std::vector<std::string> augment;     // data/augment.h
         PartitionOptions partition;
         bool operator==(const Data&) const = default;
     } data;
@@ -110,6 +113,10 @@ struct Experiment {
         double clip_norm = 0;                   // of the whole gradient; 0: no bound
         std::string compute = "f32";            // f32 | bf16
         ScheduleOptions schedule;
+        std::uint32_t microbatch = 0;          // examples at once, whose gradients add up to the batch's; 0: the batch
+        std::uint32_t recompute = 0;           // layers of a block whose activations are computed again; 0: none
+        std::string snapshot_every = "auto";   // model/snapshot_rule.h
+        Duration step_deadline = Duration{0};  // 0: none
         bool operator==(const Train&) const = default;
     } train;
 

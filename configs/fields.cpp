@@ -58,6 +58,19 @@ std::vector<Field> data_fields() {
          .doc = "The shape of one example: height, width, channels for images.", .example = "[8, 8, 1]"},
         {.path = "data.scale", .access = MEMBER(data.scale), .check = check_scale,
          .doc = "How raw values become inputs, `none` or `LOW..HIGH -> LOW..HIGH`.", .example = R"("0..16 -> 0..1")"},
+        {.path = "data.categories", .access = MEMBER(data.categories), .most = 1024, .check = check_category,
+         .doc = "Columns of a table that hold words, each as `COLUMN: WORD, WORD`: such a column becomes one value per "
+                "word, 1 for the word that stands there; a word that is not listed is an error.",
+         .example = R"(["sex: f, m"])"},
+        {.path = "data.missing", .access = MEMBER(data.missing), .check = check_missing,
+         .doc = "What becomes of a cell that is empty, NA, N/A, NaN, null or ?: `refuse` is an error with its place, "
+                "`drop` leaves the row out, a number stands there instead (before `scale`; of words none).",
+         .example = R"("drop")"},
+        {.path = "data.augment", .access = MEMBER(data.augment), .most = 4, .check = check_augment,
+         .doc = "What is done to examples, in this order: `crop N` (moved by up to N pixels, in training), `flip` "
+                "(every second one mirrored, in training), `normalise MEAN DEVIATION` (everywhere, after `scale`; one "
+                "number, or one for each of the last dimension: `0.5,0.4,0.4`).",
+         .example = R"(["crop 4", "flip"])"},
         {.path = "data.holdout", .access = MEMBER(data.holdout), .style = NumberStyle::share, .most = 0.9,
          .doc = "The share of the examples kept for evaluation, drawn by the seed; only in `demo` and `simulate`, "
                 "where one process hands out the data.",
@@ -95,6 +108,8 @@ std::vector<Field> model_fields() {
          .example = R"("digits-2025")"},
     };
 }
+
+constexpr auto whole_models = "flow.kind=local-epochs";  // a flow that orders a batch in these ways
 
 /// The optimizer is a table in the file, so that each of its numbers has a place of its own for errors and --set.
 std::vector<Field> train_fields() {
@@ -152,6 +167,31 @@ std::vector<Field> train_fields() {
         {.path = "train.schedule.factor", .access = MEMBER(train.schedule.factor), .most = 1,
          .only_with = "train.schedule.kind=cosine|step|two-phase",
          .doc = "What a cut leaves of the learning rate; with `cosine` what is left at the end.", .example = "0.1"},
+    };
+}
+
+/// How the work of a batch is ordered.
+std::vector<Field> batch_fields() {
+    return {
+        {.path = "train.microbatch", .access = MEMBER(train.microbatch), .least = 1, .most = max_count,
+         .word = "batch", .only_with = whole_models, .unit = "examples",
+         .doc = "Examples that are computed at once: a batch's gradient is the sum of its microbatches', so memory is "
+                "a microbatch's. `batch`: all of them.",
+         .example = "8"},
+        {.path = "train.recompute", .access = MEMBER(train.recompute), .least = 1, .most = 1024, .word = "none",
+         .only_with = whole_models, .unit = "layers",
+         .doc = "Activations inside blocks of so many layers are given up and computed again for the backward pass: "
+                "less memory, a third more time, the same bits. `none`: all are kept.",
+         .example = "1"},
+        {.path = "train.snapshot_every", .access = MEMBER(train.snapshot_every), .check = check_snapshot_every,
+         .doc = "How often a client keeps a round under way, so that it goes on there after a restart: a time (`30s`), "
+                "`N batches`, `off`, or `auto`: every minute at most, and so seldom that it costs a fiftieth of the "
+                "time; rounds that are shorter keep nothing.",
+         .example = R"("100 batches")"},
+        {.path = "train.step_deadline", .access = MEMBER(train.step_deadline), .most = max_seconds,
+         .only_with = whole_models,
+         .doc = "A client whose step takes longer gives the round up, and is left out of it; `0s`: it takes its time.",
+         .example = R"("10s")"},
     };
 }
 
@@ -295,7 +335,7 @@ std::vector<Field> evaluation_fields() {
 
 std::vector<Field> make_fields() {
     std::vector<Field> fields;
-    for (auto part : {experiment_fields(), data_fields(), model_fields(), train_fields(), regime_fields(),
+    for (auto part : {experiment_fields(), data_fields(), model_fields(), train_fields(), batch_fields(), regime_fields(),
                       sync_fields(), evaluation_fields()}) {
         fields.insert(fields.end(), part.begin(), part.end());
     }

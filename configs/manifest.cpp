@@ -31,7 +31,8 @@ public:
     explicit ManifestReader(TomlText parsed) : tree_(std::move(parsed)) { result_.errors = std::move(tree_.errors); }
 
     ManifestText read(const Place& start) {
-        walk(tree_.root, "", {"reader", "file", "label", "features", "classes", "target", "split"});
+        walk(tree_.root, "",
+             {"reader", "file", "label", "features", "classes", "target", "categories", "missing", "split"});
         if (tree_.root.find("file") == nullptr) {
             result_.errors.push_back({start, "file: missing: name the data's file, as in file = \"patients.csv\""});
         }
@@ -74,6 +75,10 @@ private:
             std::string word;
             read_word(node, {"class", "number"}, word);
             manifest.target = word == "number" ? Target::number : Target::classes;
+        } else if (key_ == "categories") {
+            read_categories(node);
+        } else if (key_ == "missing") {
+            read_missing(node);
         } else if (key_ == "split") {
             if (expect(node, Kind::table, "a table such as { holdout = \"20%\" }")) {
                 walk(node, "split.", {"holdout", "seed", "test"});
@@ -186,6 +191,39 @@ private:
                 names.push_back(item.text);
             }
         }
+    }
+
+    void read_categories(const TomlNode& node) {
+        if (!expect(node, Kind::table, "a table such as { sex = [\"f\", \"m\"] }")) {
+            return;
+        }
+        for (const auto& member : node.members) {
+            key_ = "categories." + member.name;
+            if (!read_list(member.value, max_manifest_classes)) {
+                continue;
+            }
+            Category category{member.name, {}};
+            for (const auto& item : member.value.items) {
+                if (expect(item, Kind::text, "a word")) {
+                    category.values.push_back(item.text);
+                }
+            }
+            const DataOptions alone{.categories = {category}};
+            for (const auto& error : check_data_options(alone)) {
+                fault(member.place, error.message);
+            }
+            result_.manifest.categories.push_back(std::move(category));
+        }
+    }
+
+    void read_missing(const TomlNode& node) {
+        const bool number = node.kind == Kind::integer || node.kind == Kind::number;
+        const auto text = node.kind == Kind::integer ? std::to_string(node.integer) : fmt::format("{}", node.number);
+        const auto rule = parse_missing(number ? text : node.text);
+        if ((!number && node.kind != Kind::text) || !rule) {
+            return fault(node.place, "missing: \"refuse\", \"drop\" or a number is needed");
+        }
+        result_.manifest.missing = *rule;
     }
 
     void read_seed(const TomlNode& node) {

@@ -6,6 +6,8 @@
 //   features = ["age", "hb..lactate", 9]   names, numbers and ranges, in the order of the model's input
 //   classes  = ["home", "ward"]            names of class 0, 1, ...; the label may be written as one
 //   target   = "number"                    for regression
+//   categories = { sex = ["f", "m"] }      columns of words, each one value per word
+//   missing  = "drop"                      or a number that stands for a missing value
 //   split    = { holdout = "20%", seed = 7 }  or  { test = "patients-test.csv.gz" }
 //
 // docs/data.md tells the same to the person who writes one. A manifest may come from anybody: its size and lists have
@@ -34,6 +36,8 @@ struct Manifest {
     std::string test;   // likewise; empty: no second file
     std::string label;  // empty: the experiment's, or the format's own
     std::optional<Target> target;
+    std::vector<Category> categories;
+    std::optional<MissingRule> missing;
     double holdout = 0;  // share of `file` that is not trained on
     std::uint64_t seed = 1;
     std::map<std::string, Place, std::less<>> places;  // of the values that were given: "split.test"

@@ -22,6 +22,19 @@ DataOptions data_options_of(const Experiment& experiment) {
     if (const auto scale = parse_scale(experiment.data.scale)) {
         options.scale = *scale;  // "none" is no scale
     }
+    for (const auto& text : experiment.data.categories) {
+        if (auto category = parse_category(text)) {
+            options.categories.push_back(*std::move(category));
+        }
+    }
+    if (const auto missing = parse_missing(experiment.data.missing)) {
+        options.missing = *missing;
+    }
+    for (const auto& text : experiment.data.augment) {
+        if (auto step = parse_augment(text)) {
+            options.augment.push_back(*std::move(step));
+        }
+    }
     // Yes-or-no outputs take their one label as a number just as well from a set of classes.
     if (const auto loss = parse_loss(experiment.model.loss); loss && !loss->counts_correct()) {
         options.target = Target::number;
@@ -70,9 +83,22 @@ Result<OptimizerSpec> optimizer_of(const Experiment& experiment) {
     return spec;
 }
 
+BatchRule batch_rule_of(const Experiment& experiment) {
+    const auto& train = experiment.train;
+    using Snapshots = BatchRule::Snapshots;
+    return {.parts = train.microbatch > 0 ? BatchRule::Parts::microbatches : BatchRule::Parts::batch,
+            .recompute = train.recompute,
+            .step_deadline_ms = static_cast<std::uint32_t>(
+                std::chrono::duration_cast<std::chrono::milliseconds>(train.step_deadline).count()),
+            .snapshots = train.snapshot_every == "off" ? Snapshots::absent : Snapshots::present};
+}
+
 Result<WorkTexts> work_texts(const Experiment& experiment) {
     TRY_ASSIGN(const auto chain, chain_of(experiment));
-    const FlowInput input{.chain = chain, .cell = whole_chain(chain), .stages = experiment.mesh.stages};
+    const FlowInput input{.chain = chain,
+                          .cell = whole_chain(chain),
+                          .stages = experiment.mesh.stages,
+                          .batch = batch_rule_of(experiment)};
     TRY_ASSIGN(const auto program, compile_flow(experiment.flow.kind, input));
     return work_texts(experiment, chain, program);
 }
@@ -89,6 +115,8 @@ Result<WorkTexts> work_texts(const Experiment& experiment, const Chain& chain, c
     texts.uplink = experiment.codec.uplink;
     texts.batch = experiment.train.batch;
     texts.local_epochs = experiment.train.local_epochs;
+    texts.microbatch = experiment.train.microbatch;
+    texts.snapshot_every = experiment.train.snapshot_every;
     return texts;
 }
 

@@ -12,6 +12,7 @@
 #include "model/chain.h"
 #include "model/optimizer.h"
 #include "model/program.h"
+#include "split/flow.h"
 
 namespace causeway {
 
@@ -26,6 +27,9 @@ namespace causeway {
 /// errors  invalid `bad_optimizer`
 [[nodiscard]] Result<OptimizerSpec> optimizer_of(const Experiment& experiment);
 
+/// How the work of a batch is ordered: microbatches, recomputation, deadline, snapshots.
+[[nodiscard]] BatchRule batch_rule_of(const Experiment& experiment);
+
 /// One cell's work for a round, in texts.
 struct WorkTexts {
     std::string dataset;
@@ -37,6 +41,8 @@ struct WorkTexts {
     std::string uplink;
     std::uint32_t batch = 0;  // examples, 0: full
     std::uint32_t local_epochs = 1;
+    std::uint32_t microbatch = 0;  // examples, 0: a batch's
+    std::string snapshot_every;
 };
 
 /// Of a regime of one stage; split_plan.h has those of more.

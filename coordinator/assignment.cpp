@@ -22,6 +22,8 @@ Result<Assign> assignment_of(const Experiment& experiment, const std::string& su
     assign.optimizer_state = std::move(texts.optimizer_state);
     assign.batch = texts.batch;
     assign.local_epochs = texts.local_epochs;
+    assign.microbatch = texts.microbatch;
+    assign.snapshot_every = std::move(texts.snapshot_every);
     assign.uplink = std::move(texts.uplink);
     assign.regime = experiment.regime.preset;
     assign.submitted_by = submitted_by;

@@ -52,6 +52,16 @@ Result<std::optional<std::size_t>> find_label_column(std::string_view label, std
     return column;
 }
 
+Result<std::size_t> find_column(std::string_view name, std::span<const std::string> names, std::size_t columns,
+                                std::string_view file) {
+    if (const auto column = index_of(name, names, columns)) {
+        return *column;
+    }
+    return fail(ErrorKind::invalid, "no_such_column",
+                fmt::format("{}: no column '{}' among {}{}", file, name.substr(0, longest_shown), columns,
+                            hint(name, names)));
+}
+
 namespace {
 
 /// Collects the columns of a list of features, and every fault on the way.

@@ -21,6 +21,10 @@ namespace causeway {
                                                                    std::span<const std::string> names,
                                                                    std::size_t columns, std::string_view file);
 
+/// A column by its name or index. errors: invalid `no_such_column`, with the nearest name
+[[nodiscard]] Result<std::size_t> find_column(std::string_view name, std::span<const std::string> names,
+                                              std::size_t columns, std::string_view file);
+
 /// What each column of a table is for.
 struct ColumnPlan {
     std::optional<std::size_t> label;

@@ -6,6 +6,7 @@
 #include "data/csv.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -13,38 +14,16 @@
 #include "common/text.h"
 #include "data/columns.h"
 #include "data/number.h"
+#include "data/text_stream.h"
 
 namespace causeway {
 namespace {
 
-constexpr std::string_view note_prefix = "# causeway";
 constexpr std::size_t ignored = static_cast<std::size_t>(-1);
-constexpr std::size_t longest_shown = 80;  // of a wrong label
-
-Result<std::uint32_t> parse_count(std::string_view text, std::uint32_t least, std::uint32_t most) {
-    std::uint32_t count = 0;
-    const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), count);
-    if (code != std::errc() || end != text.data() + text.size() || count < least || count > most) {
-        return fail(ErrorKind::corrupt, "bad_note", fmt::format("expected a whole number from {} to {}", least, most));
-    }
-    return count;
-}
-
-// Words that a later version adds are skipped.
-Result<PartNote> parse_note(std::string_view line) {
-    PartNote note;
-    for (const auto& word : split_text(line.substr(note_prefix.size()), ' ')) {
-        const std::string_view view(word);
-        if (view.starts_with("label=")) {
-            TRY_ASSIGN(note.label, parse_count(view.substr(6), 0, max_classes));
-        } else if (view.starts_with("classes=")) {
-            TRY_ASSIGN(note.classes, parse_count(view.substr(8), 1, max_classes));
-        } else if (view.starts_with("shape=")) {
-            TRY_ASSIGN(note.shape, parse_shape(view.substr(6)));
-        }
-    }
-    return note;
-}
+constexpr std::size_t longest_shown = 80;        // of a wrong label
+constexpr std::size_t block_bytes = 1 << 20;     // of a file that is read a block at a time
+constexpr std::size_t longest_line = 64 << 20;   // in such a file
+constexpr std::size_t rows_before_guess = 4096;  // enough to tell how long a row is
 
 // A comma in quotes separates nothing; quotes never span lines, so a missing one spoils a single row.
 // One cell from the front of `line`; what follows its comma is left in `line`, and `more` says whether there is any.
@@ -83,35 +62,83 @@ std::string name_of(std::string_view cell) {
 class CsvParser {
 public:
     CsvParser(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits)
-        : text_(as_text(bytes)), file_(file), options_(options), limits_(limits) {
-        if (text_.starts_with("\xEF\xBB\xBF")) {  // the mark some spreadsheets put first
-            text_.remove_prefix(3);
-        }
-    }
+        : text_(as_text(bytes)), file_(file), options_(options), limits_(limits) {}
+    CsvParser(TextStream& stream, std::string_view file, const DataOptions& options, const ReadLimits& limits)
+        : stream_(&stream), file_(file), options_(options), limits_(limits) {}
 
     Result<CsvColumns> columns() {
-        TRY(read_comments());
-        TRY(find_columns());
+        TRY(begin());
         return CsvColumns{std::move(layout_.columns), columns_};
     }
 
     Result<Dataset> parse() {
-        TRY(read_comments());
-        TRY(find_columns());
+        TRY(begin());
         TRY(choose_columns());
         if (layout_.columns.empty()) {
             TRY(read_row());  // the first line was a row
         }
         while (next_line()) {
+            make_room();
             TRY(read_row());
         }
-        return finish();
+        return trouble_ ? Result<Dataset>(fail(*trouble_)) : finish();
     }
 
 private:
+    Status begin() {
+        refill();
+        if (text_.starts_with("\xEF\xBB\xBF")) {  // the mark some spreadsheets put first
+            text_.remove_prefix(3);
+        }
+        TRY(read_comments());
+        return find_columns();
+    }
+
+    /// More text behind what is left of the last block; no more at the end, or when something is wrong with the file.
+    bool refill() {
+        if (stream_ == nullptr || trouble_) {
+            return false;
+        }
+        if (text_.size() > longest_line) {
+            trouble_ =
+                Error{ErrorKind::overloaded, "too_large",
+                      fmt::format("{}: a line of more than {} bytes", to_text(Place{file_, row_ + 1}), longest_line)};
+            return false;
+        }
+        std::string next(text_);
+        const std::size_t before = next.size();
+        next.resize(before + std::max(block_bytes, before));  // a long line is copied a few times at most
+        const auto room = std::as_writable_bytes(std::span(next)).subspan(before);
+        const auto count = stream_->read(room);
+        if (!count) {
+            trouble_ = count.error();
+        }
+        next.resize(before + count.value_or(0));
+        block_ = std::move(next);
+        text_ = block_;
+        return text_.size() > before;
+    }
+
+    /// Room for all examples at once, as far as the share of the file that is read tells: growing by doubling would
+    /// hold the examples twice.
+    void make_room() {
+        if (stream_ == nullptr || features_.size() + width_ <= features_.capacity() ||
+            features_.size() < rows_before_guess * width_) {
+            return;
+        }
+        const double all = static_cast<double>(features_.size()) / stream_->progress();
+        const auto room = static_cast<std::uint64_t>(all * 1.02) + rows_before_guess * width_;
+        features_.reserve(std::min(room, limits_.values + width_));
+    }
+
     // The next line into line_; false at the end. Blank lines at the very end are none.
     bool next_line() {
-        if (text_.find_first_not_of(" \t\r\n") == std::string_view::npos) {
+        while (text_.find('\n') == std::string_view::npos || is_blank(text_)) {
+            if (!refill()) {
+                break;
+            }
+        }
+        if (is_blank(text_) || trouble_) {
             return false;
         }
         const auto end = std::min(text_.find('\n'), text_.size());
@@ -124,10 +151,12 @@ private:
         return true;
     }
 
+    static bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
+
     Status read_comments() {
         while (text_.starts_with('#') && next_line()) {
-            if (line_.starts_with(note_prefix)) {
-                auto note = parse_note(line_);
+            if (is_part_note(line_)) {
+                auto note = parse_part_note(line_);
                 if (!note) {
                     return fail(with_context(std::move(note).error(), to_text(Place{file_, row_})));
                 }
@@ -140,7 +169,9 @@ private:
     /// Stands behind the first line, which decides how many columns there are and whether they have names.
     Status find_columns() {
         if (!next_line()) {
-            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
+            return trouble_
+                       ? fail(*trouble_)
+                       : fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
         }
         std::size_t numbers = 0;
         std::vector<std::string> names;
@@ -173,25 +204,50 @@ private:
             return fail(std::move(plan.error().front().error));
         }
         label_column_ = plan->label;
-        width_ = plan->features.size();
+        words_of_.assign(columns_, nullptr);
+        TRY(find_categories());
         place_of_.assign(columns_, ignored);
-        for (std::size_t i = 0; i < width_; ++i) {
-            place_of_[plan->features[i]] = i;
+        for (const auto column : plan->features) {
+            place_of_[column] = width_;
+            width_ += words_of_[column] == nullptr ? 1 : words_of_[column]->values.size();
+        }
+        if (width_ > limits_.columns) {
+            return fail(ErrorKind::overloaded, "too_many_columns",
+                        fmt::format("{}: more than {} values an example", file_, limits_.columns));
         }
         choose_layout(*plan);
+        return {};
+    }
+
+    /// A written part has its words as columns already.
+    Status find_categories() {
+        for (const auto& category : options_.categories) {
+            if (note_.expanded) {
+                break;
+            }
+            TRY_ASSIGN(const auto column, find_column(category.column, layout_.columns, columns_, file_));
+            if (column == label_column_) {
+                return fail(ErrorKind::invalid, "repeated_column",
+                            fmt::format("{}: '{}' is the label, whose words are classes", file_, category.column));
+            }
+            words_of_[column] = &category;
+        }
         return {};
     }
 
     /// A part is written with what was chosen: all columns where they stood, or the chosen ones and then the label.
     void choose_layout(const ColumnPlan& plan) {
         layout_.label_column = label_column_.value_or(0);
-        if (options_.file.features.empty()) {
+        layout_.expanded = note_.expanded;
+        const bool has_words = std::ranges::any_of(words_of_, [](const Category* words) { return words != nullptr; });
+        if (options_.file.features.empty() && !has_words) {
             return;
         }
-        RowLayout chosen{.columns = {}, .label_column = width_};
+        RowLayout chosen{.columns = {}, .label_column = width_, .expanded = has_words || note_.expanded};
         if (!layout_.columns.empty()) {
-            std::ranges::transform(plan.features, std::back_inserter(chosen.columns),
-                                   [&](std::size_t column) { return layout_.columns[column]; });
+            for (const auto column : plan.features) {
+                append_names(column, chosen.columns);
+            }
             if (label_column_) {
                 chosen.columns.push_back(layout_.columns[*label_column_]);
             }
@@ -199,10 +255,24 @@ private:
         layout_ = std::move(chosen);
     }
 
+    /// "sex=f", "sex=m" for a column of words.
+    void append_names(std::size_t column, std::vector<std::string>& names) const {
+        if (words_of_[column] == nullptr) {
+            names.push_back(layout_.columns[column]);
+            return;
+        }
+        for (const auto& word : words_of_[column]->values) {
+            names.push_back(fmt::format("{}={}", layout_.columns[column], word));
+        }
+    }
+
     Status read_row() {
         std::size_t column = 0;
         auto rest = line_;
-        features_.resize(features_.size() + width_);
+        const std::size_t before = features_.size();
+        const std::size_t labels = labels_.size(), targets = targets_.size();
+        incomplete_ = false;
+        features_.resize(before + width_);
         for (bool more = true; more; ++column) {
             const auto cell = next_cell(rest);
             more = cell.more;
@@ -215,6 +285,11 @@ private:
                         fmt::format("{}: {} values, but the rows before have {}", to_text(Place{file_, row_}), column,
                                     columns_));
         }
+        if (incomplete_) {  // and the rule says that it is left out
+            features_.resize(before);
+            labels_.resize(labels);
+            targets_.resize(targets);
+        }
         if (features_.size() > limits_.values) {
             return fail(ErrorKind::overloaded, "too_large",
                         fmt::format("{}: more than {} values", to_text(Place{file_, row_}), limits_.values));
@@ -224,12 +299,60 @@ private:
 
     Status read_cell(std::string_view cell, std::size_t column) {
         const Place place{file_, row_, column + 1};
+        const bool used = column == label_column_ || place_of_[column] != ignored;
+        if (used && says_nothing(cell)) {
+            return read_missing(column, place);
+        }
         if (column == label_column_) {
             return options_.target == Target::number ? read_target(cell, place) : read_label(cell, place);
         }
-        if (place_of_[column] != ignored) {
-            TRY_ASSIGN(features_[features_.size() - width_ + place_of_[column]], parse_feature(cell, place));
+        if (!used) {
+            return {};
         }
+        const std::size_t at = features_.size() - width_ + place_of_[column];
+        if (words_of_[column] != nullptr) {
+            return read_word(cell, *words_of_[column], at, place);
+        }
+        TRY_ASSIGN(features_[at], parse_feature(cell, place));
+        return {};
+    }
+
+    /// What spreadsheets and data frames write where there is nothing. Where it is one of a column's words, or nobody
+    /// has said what to do about it, it is read as any other cell.
+    [[nodiscard]] bool says_nothing(std::string_view cell) const {
+        constexpr std::array<std::string_view, 8> nothings{"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
+        return options_.missing.kind != MissingRule::Kind::refuse &&
+               std::ranges::find(nothings, cell) != nothings.end();
+    }
+
+    Status read_missing(std::size_t column, const Place& place) {
+        if (options_.missing.kind == MissingRule::Kind::drop) {
+            incomplete_ = true;
+            return {};
+        }
+        if (column == label_column_) {
+            return fail(ErrorKind::corrupt, "missing_value",
+                        fmt::format("{}: the label is missing; a number cannot stand for it: drop such rows with "
+                                    "missing = \"drop\"",
+                                    to_text(place)));
+        }
+        if (words_of_[column] == nullptr) {  // of words all stay 0
+            features_[features_.size() - width_ + place_of_[column]] = static_cast<float>(options_.missing.number);
+        }
+        return {};
+    }
+
+    Status read_word(std::string_view cell, const Category& words, std::size_t at, const Place& place) {
+        const auto name = name_of(cell);
+        const auto found = std::ranges::find(words.values, name);
+        if (found == words.values.end()) {
+            const auto nearest = nearest_name(name.substr(0, longest_shown), words.values);
+            return fail(ErrorKind::corrupt, "unknown_word",
+                        fmt::format("{}: the cell is none of the words of {} ({}){}", to_text(place), words.column,
+                                    join(words.values, ", ").substr(0, longest_shown),
+                                    nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
+        }
+        features_[at + static_cast<std::size_t>(found - words.values.begin())] = 1.0f;
         return {};
     }
 
@@ -263,7 +386,11 @@ private:
 
     Result<Dataset> finish() {
         if (features_.empty()) {
-            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: a header, but no example", file_));
+            return fail(
+                ErrorKind::corrupt, "empty",
+                fmt::format("{}: {}", file_,
+                            options_.missing.kind == MissingRule::Kind::drop ? "no example without a missing value"
+                                                                             : "a header, but no example"));
         }
         const auto width = static_cast<std::int64_t>(width_);
         Dataset dataset{std::string(file_), {}, {width}, std::move(features_), std::move(labels_), 0, layout_};
@@ -280,7 +407,10 @@ private:
         return dataset;
     }
 
-    std::string_view text_;  // what is still to come
+    TextStream* stream_ = nullptr;  // where more text comes from
+    std::string block_;             // of the stream: what text_ shows
+    std::optional<Error> trouble_;  // of the stream
+    std::string_view text_;         // what is still to come, of the block where there is a stream
     std::string_view file_;
     const DataOptions& options_;
     const ReadLimits& limits_;
@@ -289,8 +419,10 @@ private:
     PartNote note_;
     std::size_t columns_ = 0;
     std::optional<std::size_t> label_column_;
-    std::size_t width_ = 0;              // values of an example
-    std::vector<std::size_t> place_of_;  // of each column: its value's place in an example, or ignored
+    std::size_t width_ = 0;                  // values of an example
+    std::vector<std::size_t> place_of_;      // of each column: its (first) value's place in an example, or ignored
+    std::vector<const Category*> words_of_;  // of each column; nullptr: it holds numbers
+    bool incomplete_ = false;                // this row lacks a value, and is to be left out
     RowLayout layout_;
     std::vector<float> features_;
     std::vector<std::uint32_t> labels_;
@@ -313,22 +445,17 @@ Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const Da
     return parse_csv(bytes, path.string(), options, limits);
 }
 
-}  // namespace
-
-std::string to_text(const PartNote& note) {
-    if (note == PartNote{}) {
-        return {};
-    }
-    std::string text(note_prefix);
-    text += note.label ? fmt::format(" label={}", *note.label) : "";
-    text += note.classes == 0 ? "" : fmt::format(" classes={}", note.classes);
-    text += note.shape.empty() ? "" : " shape=" + shape_text(note.shape);
-    return text;
+Result<Dataset> read_stream(const std::filesystem::path& path, const DataOptions& options, const ReadLimits& limits) {
+    TRY_ASSIGN(auto stream, TextStream::open(path, limits.text_bytes));
+    return CsvParser(stream, path.string(), options, limits).parse();
 }
 
-Result<CsvColumns> csv_columns(ByteView bytes, std::string_view file, const ReadLimits& limits) {
+}  // namespace
+
+Result<CsvColumns> csv_file_columns(const std::filesystem::path& path, const ReadLimits& limits) {
+    TRY_ASSIGN(auto stream, TextStream::open(path, limits.text_bytes));
     const DataOptions none;
-    return CsvParser(bytes, file, none, limits).columns();
+    return CsvParser(stream, path.string(), none, limits).columns();
 }
 
 Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits) {
@@ -336,6 +463,6 @@ Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptio
 }
 
 extern const Reader csv_reader;
-const Reader csv_reader{"csv", "NAME.csv or NAME.csv.gz", owns_name, owns_content, read};
+const Reader csv_reader{"csv", "NAME.csv or NAME.csv.gz", owns_name, owns_content, read, nullptr, read_stream};
 
 }  // namespace causeway

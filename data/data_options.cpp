@@ -17,12 +17,16 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t longest_text = 4096;  // of the options as they travel
+constexpr std::size_t longest_text = 64 * 1024;  // of the options as they travel
 constexpr std::size_t longest_label = 256;  // of a column's name
 constexpr std::size_t highest_rank = 8;
 constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
 constexpr double largest_holdout = 0.9;
-const std::array<std::string, 5> option_names{"label", "shape", "scale", "target", "holdout"};
+constexpr std::size_t most_categories = 1024;
+constexpr std::size_t most_words = 4096;  // of one column
+constexpr std::size_t most_augments = 4;  // data/augment.cpp draws eight numbers for an example
+const std::array<std::string, 8> option_names{"label",   "shape",      "scale",   "target",
+                                              "holdout", "categories", "missing", "augment"};
 
 bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -132,6 +136,92 @@ void read_label(std::string_view value, DataOptions& options, std::vector<Error>
     }
 }
 
+/// "sex:f,m;ward:a,b", each word escaped.
+Result<std::vector<Category>> read_categories(std::string_view text) {
+    const auto wrong = fail(ErrorKind::invalid, "category", "categories: expected COLUMN:WORD,WORD;..., escaped");
+    std::vector<Category> categories;
+    for (const auto& part : split_text(text, ';')) {
+        const auto colon = part.find(':');
+        const auto column = unescaped(std::string_view(part).substr(0, colon));
+        if (colon == std::string::npos || !column || categories.size() >= most_categories) {
+            return wrong;
+        }
+        Category category{*column, {}};
+        for (const auto& word : split_text(std::string_view(part).substr(colon + 1), ',')) {
+            const auto value = unescaped(word);
+            if (!value || category.values.size() >= most_words) {
+                return wrong;
+            }
+            category.values.push_back(*value);
+        }
+        categories.push_back(std::move(category));
+    }
+    return categories;
+}
+
+std::string categories_text(const std::vector<Category>& categories) {
+    std::vector<std::string> parts;
+    for (const Category& category : categories) {
+        std::vector<std::string> words;
+        for (const auto& value : category.values) {
+            words.push_back(escaped(value));
+        }
+        parts.push_back(escaped(category.column) + ":" + join(words, ","));
+    }
+    return join(parts, ";");
+}
+
+/// "crop%204,flip": commas inside a step are escaped too.
+Result<std::vector<AugmentStep>> read_augment(std::string_view text) {
+    std::vector<AugmentStep> steps;
+    for (const auto& part : split_text(text, ',')) {
+        const auto step = unescaped(part);
+        if (!step || steps.size() >= most_augments) {
+            return fail(ErrorKind::invalid, "augment", "augment: expected at most 4 steps, escaped");
+        }
+        TRY_ASSIGN(auto parsed, parse_augment(*step));
+        steps.push_back(std::move(parsed));
+    }
+    return steps;
+}
+
+std::string augment_text(const std::vector<AugmentStep>& steps) {
+    std::vector<std::string> parts;
+    for (const AugmentStep& step : steps) {
+        parts.push_back(escaped(to_text(step)));
+    }
+    return join(parts, ",");
+}
+
+void check_categories(const std::vector<Category>& categories, std::vector<Error>& errors) {
+    const auto fault = [&](std::string message) {
+        errors.push_back({ErrorKind::invalid, "category", "categories: " + std::move(message)});
+    };
+    if (categories.size() > most_categories) {
+        fault(fmt::format("at most {} columns", most_categories));
+    }
+    std::vector<std::string_view> columns;
+    for (const Category& category : categories) {
+        if (category.column.empty() || category.column.size() > longest_label) {
+            fault(fmt::format("a column has 1 to {} bytes", longest_label));
+        } else if (std::ranges::find(columns, category.column) != columns.end()) {
+            fault(fmt::format("\"{}\" stands here twice", category.column));
+        }
+        columns.push_back(category.column);
+        if (category.values.empty() || category.values.size() > most_words) {
+            fault(fmt::format("\"{}\" needs 1 to {} words", category.column, most_words));
+        }
+        std::vector<std::string> sorted = category.values;
+        std::ranges::sort(sorted);
+        const auto twice = std::ranges::adjacent_find(sorted);
+        if (twice != sorted.end()) {
+            fault(fmt::format("\"{}\" has the word \"{}\" twice", category.column, *twice));
+        } else if (std::ranges::any_of(sorted, [](const auto& word) { return word.size() > longest_label; })) {
+            fault(fmt::format("a word has at most {} bytes", longest_label));
+        }
+    }
+}
+
 Result<Target> parse_target(std::string_view text) {
     if (text != "number") {  // `class` is the default, and has no text
         return fail(ErrorKind::invalid, "data_options", "target: expected number");
@@ -158,12 +248,18 @@ void read_option(std::string_view name, std::string_view value, DataOptions& opt
         take(parse_target(value), options.target, errors);
     } else if (name == "holdout") {
         take(parse_holdout(value), options.holdout, errors);
+    } else if (name == "categories") {
+        take(read_categories(value), options.categories, errors);
+    } else if (name == "missing") {
+        take(parse_missing(value), options.missing, errors);
+    } else if (name == "augment") {
+        take(read_augment(value), options.augment, errors);
     } else {
         const auto nearest = nearest_name(name, option_names);
         errors.push_back({ErrorKind::invalid, "data_options",
                           fmt::format("no data option is called '{}'{}", escaped(name.substr(0, 64)),
                                       nearest ? fmt::format("; did you mean {}?", *nearest)
-                                              : "; known: label, shape, scale, target, holdout")});
+                                              : "; known: " + join(option_names, ", "))});
     }
 }
 
@@ -180,6 +276,16 @@ std::vector<Error> check_data_options(const DataOptions& options) {
     }
     if (options.scale) {
         std::ranges::move(check_scale(*options.scale), std::back_inserter(errors));
+    }
+    check_categories(options.categories, errors);
+    if (!std::isfinite(options.missing.number)) {
+        errors.push_back({ErrorKind::invalid, "missing", "missing: the number must be finite"});
+    }
+    if (options.augment.size() > most_augments) {
+        errors.push_back({ErrorKind::invalid, "augment", fmt::format("augment: at most {} steps", most_augments)});
+    }
+    if (auto fault = augment_fault(options.augment, options.shape); !fault.empty() && !options.shape.empty()) {
+        errors.push_back({ErrorKind::invalid, "augment", std::move(fault)});
     }
     return errors;
 }
@@ -200,6 +306,15 @@ std::string to_text(const DataOptions& options) {
     }
     if (options.holdout > 0) {
         words.push_back(fmt::format("holdout={}", options.holdout));
+    }
+    if (!options.categories.empty()) {
+        words.push_back("categories=" + categories_text(options.categories));
+    }
+    if (options.missing != MissingRule{}) {
+        words.push_back("missing=" + to_text(options.missing));
+    }
+    if (!options.augment.empty()) {
+        words.push_back("augment=" + augment_text(options.augment));
     }
     return join(words, " ");
 }
@@ -229,6 +344,50 @@ Result<DataOptions> parse_data_options(std::string_view text) {
         return fail(ErrorKind::invalid, "data_options", joined(errors));
     }
     return options;
+}
+
+Result<Category> parse_category(std::string_view text) {
+    const auto colon = text.find(':');
+    Category category{std::string(trim(text.substr(0, colon))), {}};
+    if (colon != std::string_view::npos) {
+        for (const auto& word : split_text(text.substr(colon + 1), ',')) {
+            category.values.emplace_back(trim(word));
+        }
+    }
+    std::vector<Error> errors;
+    check_categories({category}, errors);
+    if (colon == std::string_view::npos || !errors.empty()) {
+        return fail(ErrorKind::invalid, "category",
+                    fmt::format("expected a column and its words, as in \"sex: f, m\"{}",
+                                errors.empty() ? "" : "; " + errors.front().message));
+    }
+    return category;
+}
+
+Result<MissingRule> parse_missing(std::string_view text) {
+    if (text == "refuse") {
+        return MissingRule{};
+    }
+    if (text == "drop") {
+        return MissingRule{MissingRule::Kind::drop, 0};
+    }
+    const auto number = parse_number(text);
+    if (!number || !std::isfinite(*number)) {
+        return fail(ErrorKind::invalid, "missing", "missing: expected \"refuse\", \"drop\" or a number");
+    }
+    return MissingRule{MissingRule::Kind::number, *number + 0.0};  // -0 becomes 0
+}
+
+std::string to_text(const MissingRule& rule) {
+    switch (rule.kind) {
+        case MissingRule::Kind::drop:
+            return "drop";
+        case MissingRule::Kind::number:
+            return fmt::format("{}", rule.number);
+        case MissingRule::Kind::refuse:
+            break;
+    }
+    return "refuse";
 }
 
 Result<Scale> parse_scale(std::string_view text) {

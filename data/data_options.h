@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/result.h"
+#include "data/augment.h"
 
 namespace causeway {
 
@@ -40,12 +41,30 @@ struct FileChoice {
     bool operator==(const FileChoice&) const = default;
 };
 
+/// A column of words: each cell becomes one value per word of the list, 1 for the word that stands there, else 0.
+struct Category {
+    std::string column;  // a name or an index from 0
+    std::vector<std::string> values;
+    bool operator==(const Category&) const = default;
+};
+
+/// What becomes of a cell that says nothing (empty, NA, N/A, NaN, null, ?).
+struct MissingRule {
+    enum class Kind { refuse, drop, number };  // an error with its place; the row is left out; this number stands there
+    Kind kind = Kind::refuse;
+    double number = 0;  // a missing word is none of the list: zeros
+    bool operator==(const MissingRule&) const = default;
+};
+
 struct DataOptions {
     std::string label;                // "last", a column's name or its index from 0; "": the format's own labels
     std::vector<std::int64_t> shape;  // of one example; empty: as stored
     std::optional<Scale> scale;
     Target target = Target::classes;
     double holdout = 0;  // share that a node keeps from training, where its manifest splits nothing; 0..0.9
+    std::vector<Category> categories{};  // of a table
+    MissingRule missing{};               // of a table
+    std::vector<AugmentStep> augment{};  // of images
     FileChoice file{};
     bool operator==(const DataOptions&) const = default;
 };
@@ -53,15 +72,21 @@ struct DataOptions {
 /// Everything that is wrong with the options, empty when nothing is.
 [[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
 
-/// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2": absent where the option is; bytes of a label
-/// other than letters, digits and "_-.()" are written %XX. Options that pass the check come back from
-/// parse_data_options unchanged.
+/// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2 categories=sex:f,m;ward:a,b missing=drop
+/// augment=crop%204,flip": absent where the option is; bytes of names other than letters, digits and "_-.()" are
+/// written %XX. Options that pass the check come back from parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 
 /// Total: any text gives options or an error.
 ///
 /// errors  invalid `data_options`: the message lists everything that is wrong
 [[nodiscard]] Result<DataOptions> parse_data_options(std::string_view text);
+
+/// "sex: f, m": a column and its words. errors: invalid `category`
+[[nodiscard]] Result<Category> parse_category(std::string_view text);
+/// "refuse", "drop" or a number. errors: invalid `missing`
+[[nodiscard]] Result<MissingRule> parse_missing(std::string_view text);
+[[nodiscard]] std::string to_text(const MissingRule& rule);
 
 /// "0..16 -> 0..1"; spaces are free. errors: invalid `scale`
 [[nodiscard]] Result<Scale> parse_scale(std::string_view text);

@@ -26,6 +26,7 @@ constexpr std::uint32_t max_classes = 1 << 20;
 struct RowLayout {
     std::vector<std::string> columns;  // header names, the label's included; empty: no header
     std::size_t label_column = 0;      // where the label stood; meaningless without labels
+    bool expanded = false;             // columns of words are one column per word already
     bool operator==(const RowLayout&) const = default;
 };
 

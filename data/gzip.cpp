@@ -22,54 +22,71 @@ Bytef* zlib_input(const std::byte* data) {
     return reinterpret_cast<Bytef*>(const_cast<std::byte*>(data));
 }
 
-class Inflater {
-public:
-    explicit Inflater(ByteView packed) : rest_(packed) { ASSERT(inflateInit2(&stream_, gzip_window) == Z_OK); }
-    Inflater(const Inflater&) = delete;
-    Inflater& operator=(const Inflater&) = delete;
-    ~Inflater() { inflateEnd(&stream_); }
+}  // namespace
 
-    /// Fills as much of `room` as it can; returns the bytes written, or zlib's error.
-    Result<std::size_t> fill(std::span<std::byte> room) {
-        refill();
-        stream_.next_out = reinterpret_cast<Bytef*>(room.data());
-        stream_.avail_out = static_cast<uInt>(room.size());
-        const int code = inflate(&stream_, Z_NO_FLUSH);
-        const std::size_t written = room.size() - stream_.avail_out;
-        if (code == Z_STREAM_END) {
-            return end_member(written);
-        }
-        if (code != Z_OK || (written == 0 && left() == 0)) {
-            return fail(ErrorKind::corrupt, "bad_gzip",
-                        left() == 0 ? "the gzip data end early" : "the gzip data are damaged");
-        }
-        return written;
-    }
-    [[nodiscard]] bool done() const { return done_; }
-    [[nodiscard]] std::size_t left() const { return stream_.avail_in + rest_.size(); }
+struct Inflater::State {
+    z_stream stream{};
+    ByteView rest;
+    bool inside = false;  // of a member
 
-private:
+    State() { ASSERT(inflateInit2(&stream, gzip_window) == Z_OK); }
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() { inflateEnd(&stream); }
+
     void refill() {
-        if (stream_.avail_in == 0 && !rest_.empty()) {
-            const auto slice = rest_.first(std::min(rest_.size(), slice_bytes));
-            stream_.next_in = zlib_input(slice.data());
-            stream_.avail_in = static_cast<uInt>(slice.size());
-            rest_ = rest_.subspan(slice.size());
+        if (stream.avail_in == 0 && !rest.empty()) {
+            const auto slice = rest.first(std::min(rest.size(), slice_bytes));
+            stream.next_in = zlib_input(slice.data());
+            stream.avail_in = static_cast<uInt>(slice.size());
+            rest = rest.subspan(slice.size());
         }
     }
-    // What follows a member must be another one; a wrong header shows at the next call.
-    Result<std::size_t> end_member(std::size_t written) {
-        done_ = left() == 0;
-        ASSERT(inflateReset(&stream_) == Z_OK);
-        return written;
-    }
-
-    z_stream stream_{};
-    ByteView rest_;
-    bool done_ = false;
 };
 
-Status check_size(std::uint64_t inflated, std::uint64_t packed, std::uint64_t limit) {
+Inflater::Inflater() : state_(std::make_unique<State>()) {}
+Inflater::Inflater(Inflater&&) noexcept = default;
+Inflater& Inflater::operator=(Inflater&&) noexcept = default;
+Inflater::~Inflater() = default;
+
+void Inflater::feed(ByteView packed) {
+    ASSERT(state_->stream.avail_in == 0 && state_->rest.empty());
+    state_->rest = packed;
+}
+
+/// What follows a member must be another one; a wrong header shows at the next turn.
+Result<std::size_t> Inflater::fill(std::span<std::byte> room) {
+    State& state = *state_;
+    for (;;) {
+        state.refill();
+        if (state.stream.avail_in == 0 && !state.inside) {
+            return 0;
+        }
+        state.inside = true;
+        state.stream.next_out = reinterpret_cast<Bytef*>(room.data());
+        state.stream.avail_out = static_cast<uInt>(std::min(room.size(), slice_bytes));
+        const auto offered = state.stream.avail_out;
+        const int code = inflate(&state.stream, Z_NO_FLUSH);
+        const std::size_t written = offered - state.stream.avail_out;
+        if (code == Z_STREAM_END) {
+            ASSERT(inflateReset(&state.stream) == Z_OK);
+            state.inside = false;
+        } else if (code == Z_BUF_ERROR && state.stream.avail_in == 0) {
+            return written;  // it needs more
+        } else if (code != Z_OK) {
+            return fail(ErrorKind::corrupt, "bad_gzip", "the gzip data are damaged");
+        }
+        if (written > 0 || (state.stream.avail_in == 0 && state.rest.empty())) {
+            return written;
+        }
+    }
+}
+
+Status Inflater::end() const {
+    return state_->inside ? fail(ErrorKind::corrupt, "bad_gzip", "the gzip data end early") : Status{};
+}
+
+Status check_inflated(std::uint64_t inflated, std::uint64_t packed, std::uint64_t limit) {
     if (inflated > limit) {
         return fail(ErrorKind::overloaded, "inflated_too_large",
                     fmt::format("the file unpacks to more than the limit of {} bytes", limit));
@@ -81,26 +98,27 @@ Status check_size(std::uint64_t inflated, std::uint64_t packed, std::uint64_t li
     return {};
 }
 
-}  // namespace
-
 bool is_gzip(ByteView bytes) {
     return bytes.size() >= 2 && bytes[0] == std::byte{0x1f} && bytes[1] == std::byte{0x8b};
 }
 
 Result<Bytes> gunzip(ByteView packed, std::uint64_t limit) {
-    Inflater inflater(packed);
+    Inflater inflater;
+    inflater.feed(packed);
     Bytes out;
-    std::size_t used = 0;
-    while (!inflater.done()) {
+    for (std::size_t used = 0;;) {
         if (used == out.size()) {
             out.resize(used + std::max(block_bytes, std::min(used, slice_bytes / 2)));
         }
         TRY_ASSIGN(const std::size_t written, inflater.fill(std::span(out).subspan(used)));
+        if (written == 0) {
+            TRY(inflater.end());
+            out.resize(used);
+            return out;
+        }
         used += written;
-        TRY(check_size(used, packed.size(), limit));
+        TRY(check_inflated(used, packed.size(), limit));
     }
-    out.resize(used);
-    return out;
 }
 
 Bytes gzip(ByteView bytes) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 
 #include <fmt/format.h>
 
@@ -14,14 +15,14 @@
 namespace causeway {
 
 // A format is one file and one line here (and its name in this declaration).
-extern const Reader csv_reader, idx_reader, npy_reader;
+extern const Reader csv_reader, idx_reader, npy_reader, images_reader;
 
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::array<const Reader*, 3> all_readers{
-    &idx_reader, &npy_reader,
+constexpr std::array<const Reader*, 4> all_readers{
+    &idx_reader, &npy_reader, &images_reader,
     &csv_reader,  // last: any text could be CSV
 };
 
@@ -29,12 +30,16 @@ constexpr std::size_t most_files = 10'000;  // of a folder
 constexpr std::string_view part_prefix = "part-";
 constexpr std::string_view part_suffix = ".csv.gz";
 
+const Reader* reader_by_name(std::string_view file_name) {
+    const auto owns = [&](const Reader* reader) { return reader->owns_name(file_name); };
+    const auto found = std::ranges::find_if(all_readers, owns);
+    return found == all_readers.end() ? nullptr : *found;
+}
+
 // A name is a promise: damaged.npy is reported as a damaged NPY file, never guessed to be CSV.
 const Reader* reader_for(std::string_view file_name, ByteView bytes) {
-    for (const auto* reader : all_readers) {
-        if (reader->owns_name(file_name)) {
-            return reader;
-        }
+    if (const auto* reader = reader_by_name(file_name)) {
+        return reader;
     }
     for (const auto* reader : all_readers) {
         if (reader->owns_content(bytes)) {
@@ -69,12 +74,19 @@ std::string known_formats() {
 }
 
 Result<Dataset> read_one(const fs::path& path, const DataOptions& options, const ReadLimits& limits) {
+    const auto* known = options.file.reader.empty() ? reader_by_name(path.filename().string())
+                                                    : reader_named(options.file.reader);
+    if (known != nullptr && known->read_stream != nullptr) {
+        TRY_ASSIGN(Dataset dataset, known->read_stream(path, options, limits));
+        dataset.reader = known->name;
+        TRY(name_classes(dataset, options.file.class_names));
+        return dataset;
+    }
     TRY_ASSIGN(const Bytes bytes, read_unpacked(path, limits));
     if (bytes.empty()) {
         return fail(ErrorKind::corrupt, "empty", fmt::format("{}: the file is empty", path.string()));
     }
-    const auto* reader =
-        options.file.reader.empty() ? reader_for(path.filename().string(), bytes) : reader_named(options.file.reader);
+    const auto* reader = known != nullptr ? known : reader_for(path.filename().string(), bytes);
     if (reader == nullptr) {
         return fail(ErrorKind::unsupported, "unknown_format",
                     fmt::format("{} is of no known format. Known: {}", path.string(), known_formats()));
@@ -152,13 +164,24 @@ Result<Dataset> read_parts(const fs::path& folder, const std::vector<std::string
     return whole;
 }
 
+bool holds_folders(const fs::path& folder, const std::vector<std::string>& names) {
+    std::error_code code;
+    return std::ranges::any_of(names, [&](const auto& name) { return fs::is_directory(folder / name, code); });
+}
+
 Result<Dataset> read_folder(const fs::path& folder, const DataOptions& options, const ReadLimits& limits) {
+    if (const auto* reader = reader_named(options.file.reader); reader != nullptr && reader->read_folder != nullptr) {
+        return reader->read_folder(folder, options, limits);
+    }
     TRY_ASSIGN(const auto names, list_files(folder));
     // Parts first, in the order of their numbers: 2 comes before 10, and holdout.csv.gz is left for evaluation.
     if (const auto parts = parts_in_order(names); !parts.empty()) {
         return read_parts(folder, parts, options, limits);
     }
     const auto found = datasets_in(names);
+    if (found.empty() && holds_folders(folder, names)) {
+        return images_reader.read_folder(folder, options, limits);
+    }
     if (found.empty()) {
         return fail(ErrorKind::not_found, "no_dataset",
                     fmt::format("{} holds no dataset. Known formats: {}", folder.string(), known_formats()));
@@ -221,7 +244,18 @@ Status apply_options(Dataset& dataset, const DataOptions& options) {
     if (!options.shape.empty()) {
         TRY(reshape(dataset, options.shape));
     }
-    return options.scale ? apply_scale(dataset, *options.scale) : Status();
+    if (options.scale) {
+        TRY(apply_scale(dataset, *options.scale));
+    }
+    if (auto fault = augment_fault(options.augment, dataset.shape); !fault.empty()) {
+        return fail(ErrorKind::invalid, "augment", std::move(fault));
+    }
+    normalise(options.augment, dataset.shape.back(), dataset.features);
+    if (std::ranges::any_of(dataset.features, [](float value) { return !std::isfinite(value); })) {
+        return fail(ErrorKind::invalid, "scale_overflow",
+                    fmt::format("'{}': a normalised value is not a finite number", dataset.name));
+    }
+    return {};
 }
 
 }  // namespace causeway

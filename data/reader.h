@@ -20,6 +20,7 @@ struct ReadLimits {
     std::uint64_t inflated_bytes = std::uint64_t{2} << 30;  // of one file after gunzip
     std::uint64_t values = std::uint64_t{1} << 29;          // features of a dataset: 2 GiB as f32
     std::uint64_t columns = 1 << 20;                        // of one row of a text file
+    std::uint64_t text_bytes = std::uint64_t{1} << 40;      // of a table, which is read a block at a time
 };
 
 /// One format. All functions are reentrant; names are file names without the folder.
@@ -33,17 +34,24 @@ struct Reader {
     /// Reads the file at `path`, whose bytes (gunzipped) are given, and its partners. Leaves shape and scale alone.
     Result<Dataset> (*read)(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
                             const ReadLimits& limits);
+    /// Of a format that is a folder of files: reads all of it. nullptr for the others.
+    Result<Dataset> (*read_folder)(const std::filesystem::path& path, const DataOptions& options,
+                                   const ReadLimits& limits) = nullptr;
+    /// Of a format that is read a block at a time, gunzipped or not. nullptr for the others.
+    Result<Dataset> (*read_stream)(const std::filesystem::path& path, const DataOptions& options,
+                                   const ReadLimits& limits) = nullptr;
 };
 
 /// Every format, in the order in which they are asked.
 [[nodiscard]] std::span<const Reader* const> readers();
 
 /// Reads a file, or a folder that holds one dataset: IDX images with their labels, features.npy with its labels, one
-/// CSV file, or the parts that `data split` wrote (part-1, part-2, ... joined; holdout is never one of them).
+/// CSV file, a folder of images for each class, or the parts that `data split` wrote (part-1, part-2, ... joined;
+/// holdout is never one of them).
 ///
 /// errors  not_found: no such path, or no labels beside the images; corrupt: truncated, ragged, not numeric, not
 ///         finite, wrong magic; invalid: options that do not fit, label out of range; overloaded: a limit
-/// cost    the whole file and the dataset in memory at once
+/// cost    the dataset in memory, and the whole file where it is no table
 [[nodiscard]] Result<Dataset> read_dataset(const std::filesystem::path& path, const DataOptions& options,
                                            const ReadLimits& limits = {});
 

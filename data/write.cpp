@@ -24,6 +24,7 @@ PartNote note_of(const Dataset& raw) {
         note.label = raw.layout.label_column;
         note.classes = raw.classes;
     }
+    note.expanded = raw.layout.expanded;
     if (raw.shape.size() > 1) {  // a flat example says its own shape
         note.shape = raw.shape;
     }

@@ -31,7 +31,7 @@ public:
             return inference_->run({call.inputs[0], p[0], p[1], p[2], p[3], call.outputs[0]});
         }
         return forward_->run({call.inputs[0], p[0], p[1], p[2], p[3], call.outputs[0], mean(call), rstd(call)},
-                             {batch_norm_momentum});
+                             {call.pass == Pass::first ? batch_norm_momentum : 0.0});  // 0: observed already
     }
 
 private:

@@ -37,6 +37,7 @@ Result<bool> Interpreter::run() {
             enter(instruction);
             continue;
         }
+        TRY(check_deadline());
         TRY_ASSIGN(const Outcome outcome, timed(instruction));
         if (outcome == Outcome::waits) {
             return false;
@@ -44,6 +45,64 @@ Result<bool> Interpreter::run() {
         ++frame.next;
     }
     return true;
+}
+
+Status Interpreter::restore(const RunPlace& place, const RunTotals& totals) {
+    const auto elsewhere = fail(ErrorKind::invalid, "snapshot_mismatch", "the kept run is of another program or batch");
+    if (place.next.empty() || place.next.size() > max_program_depth + 1) {
+        return elsewhere;
+    }
+    std::vector<Frame> frames;
+    const std::vector<Instruction>* body = &job_.program.instructions;
+    const Instruction* repeat = nullptr;
+    for (const std::uint32_t next : place.next) {
+        if (next == 0 || next > body->size()) {
+            return elsewhere;
+        }
+        frames.push_back({.body = body, .next = next, .repeat = repeat});
+        repeat = &(*body)[next - 1];
+        body = &repeat->body;
+    }
+    if (!repeat->keeps_run()) {  // the last one is the snapshot itself, behind which the run goes on
+        return elsewhere;
+    }
+    if (place.batch >= count_of(RepeatOver::batches)) {  // before a microbatch's size is asked for
+        return elsewhere;
+    }
+    epoch_ = place.epoch;
+    batch_ = place.batch;
+    microbatch_ = place.microbatch;
+    for (Frame& frame : frames) {
+        if (frame.repeat != nullptr) {
+            frame.count = count_of(frame.repeat->over);
+            if (frame.repeat->over == RepeatOver::microbatches) {
+                microbatches_ = frame.count;
+            }
+            if (place_of(frame.repeat->over) >= frame.count) {
+                return elsewhere;
+            }
+        }
+    }
+    frames_ = std::move(frames);
+    totals_ = totals;
+    return {};
+}
+
+/// The place is that of the next instruction, since this one is done when the run goes on.
+Status Interpreter::snapshot() {
+    if (!io_.wants_snapshot()) {
+        return {};
+    }
+    RunSnapshot kept{.place = {.epoch = epoch_, .batch = batch_, .microbatch = microbatch_}, .totals = totals_};
+    for (const Frame& frame : frames_) {
+        kept.place.next.push_back(static_cast<std::uint32_t>(frame.next));
+    }
+    ++kept.place.next.back();
+    TRY_ASSIGN(kept.model, workspace_.get_model());
+    TRY_ASSIGN(kept.optimizer.moments, workspace_.get_moments());
+    kept.optimizer.steps = steps_;
+    io_.keep(std::move(kept));
+    return {};
 }
 
 std::uint64_t Interpreter::batch_size() const {
@@ -64,7 +123,12 @@ std::uint64_t Interpreter::count_of(RepeatOver over) const {
         case RepeatOver::microbatches:
             break;
     }
-    return std::min<std::uint64_t>(job_.microbatches, batch_rows());  // no part is empty
+    return (batch_rows() + part_rows() - 1) / part_rows();
+}
+
+/// Of each microbatch but the last, which may be short.
+std::uint64_t Interpreter::part_rows() const {
+    return job_.microbatch == 0 ? batch_rows() : std::min<std::uint64_t>(job_.microbatch, batch_rows());
 }
 
 std::uint64_t& Interpreter::place_of(RepeatOver over) {
@@ -127,6 +191,17 @@ Result<Interpreter::Outcome> Interpreter::timed(const Instruction& instruction) 
     return outcome;
 }
 
+/// Looked at between instructions, and each time that a receive is tried again.
+Status Interpreter::check_deadline() const {
+    if (!deadline_ || job_.clock() <= *deadline_) {
+        return {};
+    }
+    return fail(ErrorKind::timed_out, "step_deadline",
+                fmt::format("a step took longer than its deadline (epoch {}, batch {}): a smaller batch, or a longer "
+                            "train.step_deadline",
+                            epoch_ + 1, batch_ + 1));
+}
+
 Result<Interpreter::Outcome> Interpreter::one(const Instruction& instruction) {
     const auto done = [](const Status& status) -> Result<Outcome> {
         return status ? Result<Outcome>(Outcome::done) : Result<Outcome>(fail(status.error()));
@@ -152,6 +227,15 @@ Result<Interpreter::Outcome> Interpreter::one(const Instruction& instruction) {
                 step_done(0);  // another cell knows the loss
             }
             return done(instruction.layers.empty() ? step_ranges(instruction.ranges) : step_layers(instruction.layers));
+        case OpCode::recompute:
+            return done(workspace_.recompute(instruction.layers));
+        case OpCode::deadline:
+            if (job_.clock) {
+                deadline_ = job_.clock() + std::chrono::milliseconds(instruction.index);
+            }
+            return Outcome::done;
+        case OpCode::snapshot:
+            return done(snapshot());
         default:
             ASSERT(!"check_runnable refuses the other instructions");
             return Outcome::done;
@@ -260,9 +344,12 @@ Status Interpreter::place_labels(const CellMessage& message) {
 /// The rows of the current batch, or of the current part of it.
 BatchPlace Interpreter::place() const {
     const std::uint64_t rows = batch_rows();
-    const std::uint64_t begin = rows * microbatch_ / microbatches_;
-    const std::uint64_t end = rows * (microbatch_ + 1) / microbatches_;
-    return {.epoch = epoch_, .batch = batch_, .first = batch_ * batch_size() + begin, .rows = end - begin};
+    const std::uint64_t part = microbatches_ == 1 ? rows : part_rows();
+    const std::uint64_t begin = microbatch_ * part;
+    return {.epoch = epoch_,
+            .batch = batch_,
+            .first = batch_ * batch_size() + begin,
+            .rows = std::min(part, rows - begin)};
 }
 
 Status Interpreter::load() {

@@ -14,21 +14,16 @@
 
 namespace causeway {
 
-/// Sums over one run.
-struct RunTotals {
-    double epoch_loss = 0;             // sum over the examples of the current epoch
-    std::uint64_t epoch_examples = 0;  // of the current epoch
-    std::uint64_t examples = 0;
-    std::uint64_t steps = 0;
-    std::array<double, op_code_count> seconds{};
-};
-
 /// threads  bound to the trainer thread; lives for one run
 class Interpreter {
 public:
     /// `steps` is the optimizer's, per layer; it is advanced.
     Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& io, std::vector<std::uint64_t>& steps);
 
+    /// Goes on from a place where an earlier run was kept. Before run().
+    ///
+    /// errors   invalid `snapshot_mismatch`: there is no such place in the program
+    Status restore(const RunPlace& place, const RunTotals& totals);
     /// Goes on until the program's end (true) or a receive that finds nothing (false).
     Result<bool> run();
     [[nodiscard]] const RunTotals& totals() const { return totals_; }
@@ -57,6 +52,9 @@ private:
     Status place_labels(const CellMessage& message);
     [[nodiscard]] BatchPlace place() const;
     void step_done(double loss);
+    Status snapshot();
+    [[nodiscard]] std::uint64_t part_rows() const;
+    Status check_deadline() const;
     Status load();
     Status loss();
     Status gradient_final(std::size_t layer);
@@ -78,12 +76,13 @@ private:
     std::uint64_t planned_steps_ = 0;
     bool knows_loss_ = true;                                // else another cell does, and steps are counted
     std::uint64_t epoch_ = 0, batch_ = 0, microbatch_ = 0;  // where the repeats are
-    std::uint64_t microbatches_ = 1;                        // of the current batch
+    std::uint64_t microbatches_ = 1;                        // of the current batch, inside a repeat over them
     double batch_loss_ = 0;
     bool clipped_ = false;  // since the last backward
     BatchLoader loader_;
     std::vector<Frame> frames_;
     std::optional<Duration> waiting_since_;
+    std::optional<Duration> deadline_;
     std::vector<bool> value_at_, gradient_at_;  // per boundary: computed or loaded here, and not used yet
     std::size_t newest_value_ = 0, newest_gradient_ = 0;
     std::deque<CellMessage> values_arrived_, gradients_arrived_;

@@ -44,6 +44,10 @@ struct ParameterSpec {
 /// Whether a plan will only run forward; at a run, whether it is a step of training.
 enum class Purpose { inference, training };
 
+/// Whether a forward run is the batch's first, or repeats it for a backward that needs what was given up (`recompute`):
+/// it gives the same values and observes nothing a second time.
+enum class Pass { first, again };
+
 /// What random choices of a forward run depend on, besides the layer: which batch, and which rows of it.
 struct Draws {
     std::uint64_t seed = 0;
@@ -62,6 +66,7 @@ struct LayerForward {
     void* temporary = nullptr;            // LayerPlan::temporary_bytes, this call's only: layers share it
     std::uint64_t version = 0;            // of the parameters: equal ones have equal values; above 0
     Purpose purpose = Purpose::training;
+    Pass pass = Pass::first;
     std::uint32_t layer = 0;  // index in the chain
     Draws draws;
 };

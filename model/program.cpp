@@ -1,6 +1,7 @@
 // The canonical text of a program, and its counts.
 #include "model/program.h"
 
+#include <algorithm>
 #include <array>
 
 #include <fmt/format.h>
@@ -9,8 +10,8 @@ namespace causeway {
 namespace {
 
 constexpr std::array<std::string_view, op_code_count> op_names = {
-    "load", "forward", "loss", "backward", "send",     "recv",  "gradient_final",
-    "sync", "wait",    "step", "stash",    "snapshot", "repeat"};
+    "load", "forward", "loss",  "backward", "send",      "recv",     "gradient_final", "sync",
+    "wait", "step",    "stash", "snapshot", "recompute", "deadline", "repeat"};
 
 std::string ranges_text(const Instruction& instruction) {
     std::string text(to_string(instruction.arena));
@@ -28,6 +29,7 @@ std::string operands(const Instruction& instruction) {
     switch (instruction.code) {
         case OpCode::forward:
         case OpCode::backward:
+        case OpCode::recompute:
             return " " + layers_text(instruction.layers);
         case OpCode::step:
             return " " + (instruction.layers.empty() ? ranges_text(instruction) : layers_text(instruction.layers));
@@ -37,10 +39,12 @@ std::string operands(const Instruction& instruction) {
             return fmt::format(" {} from {}", to_string(instruction.payload), instruction.index);
         case OpCode::gradient_final:
         case OpCode::wait:
+        case OpCode::deadline:
             return fmt::format(" {}", instruction.index);
         case OpCode::sync:
         case OpCode::snapshot:
-            return fmt::format(" {} {}", instruction.index, ranges_text(instruction));
+            return instruction.keeps_run() ? std::string()
+                                           : fmt::format(" {} {}", instruction.index, ranges_text(instruction));
         default:
             return {};
     }
@@ -69,6 +73,23 @@ std::uint64_t count(const std::vector<Instruction>& instructions, OpCode code, c
     return found;
 }
 
+void collect_recomputed(const std::vector<Instruction>& instructions, std::vector<LayerInterval>& blocks) {
+    for (const Instruction& instruction : instructions) {
+        collect_recomputed(instruction.body, blocks);
+        if (instruction.code == OpCode::recompute && std::ranges::find(blocks, instruction.layers) == blocks.end()) {
+            blocks.push_back(instruction.layers);
+        }
+    }
+}
+
+bool takes_whole_batches(const std::vector<Instruction>& instructions) {
+    return std::ranges::any_of(instructions, [](const Instruction& instruction) {
+        const bool inside = instruction.code == OpCode::repeat && instruction.over == RepeatOver::microbatches;
+        return instruction.code == OpCode::load || instruction.code == OpCode::receive ||
+               (!inside && takes_whole_batches(instruction.body));
+    });
+}
+
 }  // namespace
 
 std::string_view to_string(OpCode code) {
@@ -94,6 +115,9 @@ Instruction make_backward(LayerInterval layers) {
 Instruction make_step(LayerInterval layers) {
     return {.code = OpCode::step, .layers = layers};
 }
+Instruction make_recompute(LayerInterval layers) {
+    return {.code = OpCode::recompute, .layers = layers};
+}
 Instruction make_repeat(RepeatOver over, std::vector<Instruction> body) {
     return {.code = OpCode::repeat, .over = over, .body = std::move(body)};
 }
@@ -102,6 +126,17 @@ std::string to_text(const Program& program) {
     std::string text;
     append(text, program.instructions, 0);
     return text;
+}
+
+std::vector<LayerInterval> recomputed_blocks(const Program& program) {
+    std::vector<LayerInterval> blocks;
+    collect_recomputed(program.instructions, blocks);
+    std::ranges::sort(blocks, {}, &LayerInterval::begin);
+    return blocks;
+}
+
+bool works_by_microbatch(const Program& program) {
+    return !takes_whole_batches(program.instructions);
 }
 
 std::uint64_t count_instructions(const Program& program, OpCode code) {

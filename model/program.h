@@ -17,7 +17,8 @@
 // The counts of the repeats are not part of it: the node that runs the program fills them in from its data.
 // Grammar, one instruction a line (blanks are free): `send PAYLOAD to CELL`, `recv PAYLOAD from CELL`,
 // `gradient_final LAYER`, `sync SLOT RANGES`, `wait SLOT`, `step [a, b)` or `step RANGES`, `stash`,
-// `snapshot SLOT RANGES`; RANGES is `trainable [0, 10) [20, 30)`, PAYLOAD activations, gradients, labels or parameters.
+// `snapshot` or `snapshot SLOT RANGES`, `recompute [a, b)`, `deadline MILLISECONDS`; RANGES is
+// `trainable [0, 10) [20, 30)`, PAYLOAD activations, gradients, labels or parameters.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +44,13 @@ enum class OpCode : std::uint8_t {
     wait,            // for the sync of that slot
     step,            // the optimizer on layers [a, b) or on a range set; clears their gradients
     stash,           // keep the parameters that the forwards in flight have seen (weight stashing)
-    snapshot,        // keep a copy of a range set, for the difference to it later
+    snapshot,        // without operands: a place where the run may be kept and gone on from after a restart;
+                     // with them: keep a copy of a range set, for the difference to it later
+    recompute,       // layers [a, b) again on what they had: what their forward kept inside was given up meanwhile
+    deadline,        // what follows, to the next deadline, must be over in so many milliseconds, or the run fails
     repeat,
 };
-constexpr std::size_t op_code_count = 13;
+constexpr std::size_t op_code_count = 15;
 /// The word of the text form.
 std::string_view to_string(OpCode code);
 
@@ -67,20 +71,23 @@ struct LayerInterval {
 /// One instruction. Fields that its code does not use stay at their defaults.
 struct Instruction {
     OpCode code = OpCode::load;
-    LayerInterval layers;                    // forward, backward, step (empty there: the ranges are meant)
+    LayerInterval layers;                    // forward, backward, recompute, step (empty: the ranges are meant)
     ArenaKind arena = ArenaKind::trainable;  // of `ranges`
     RangeSet ranges;                         // sync, snapshot, step
-    std::uint32_t index = 0;                 // send, recv: cell; gradient_final: layer; sync, wait, snapshot: slot
+    std::uint32_t index = 0;                 // a cell, layer or slot, by code; deadline: milliseconds
     Payload payload = Payload::activations;  // send, recv
     RepeatOver over = RepeatOver::epochs;    // repeat
     std::vector<Instruction> body;           // repeat
 
     bool operator==(const Instruction&) const = default;
+    /// Of the two forms of `snapshot`: the whole run's.
+    [[nodiscard]] bool keeps_run() const { return code == OpCode::snapshot && ranges.empty(); }
 };
 
 Instruction make_forward(LayerInterval layers);
 Instruction make_backward(LayerInterval layers);
 Instruction make_step(LayerInterval layers);
+Instruction make_recompute(LayerInterval layers);
 Instruction make_repeat(RepeatOver over, std::vector<Instruction> body);
 
 struct Program {
@@ -128,6 +135,11 @@ Status check_program(const Program& program, const Chain& chain);
 struct ProgramFacts {
     std::uint32_t most_in_flight = 0;  // batches between their load and the end of their backward, in two walks
 };
+
+/// The blocks that it recomputes, in chain order: only one of them at a time needs memory for what its layers keep.
+std::vector<LayerInterval> recomputed_blocks(const Program& program);
+/// Whether each load and receive is inside a repeat over microbatches: no more than one of these is ever here.
+bool works_by_microbatch(const Program& program);
 /// check_program, and what the walk learned.
 Result<ProgramFacts> examine_program(const Program& program, const Chain& chain);
 

@@ -41,13 +41,28 @@ private:
 
 class Walk {
 public:
-    explicit Walk(const Chain& chain)
+    Walk(const Chain& chain, std::vector<LayerInterval> recomputed)
         : chain_(chain),
+          recomputed_(std::move(recomputed)),
           activations_(chain.layer_count() + 1),
           gradients_(chain.layer_count() + 1),
           in_flight_(chain.layer_count()),
           gradient_ready_(chain.layer_count()),
           synced_(max_program_slots) {}
+
+    /// The blocks that are recomputed lie in the chain, each layer in one at most.
+    Status begin() {
+        std::uint32_t free_from = 0;
+        for (const LayerInterval& block : recomputed_) {
+            TRY(check_layers(make_recompute(block)));
+            if (block.begin < free_from) {
+                return out_of_bounds(make_recompute(block),
+                                     fmt::format("layer {}, which another recompute has", block.begin));
+            }
+            free_from = block.end;
+        }
+        return {};
+    }
 
     Status all(const std::vector<Instruction>& instructions, int enclosing) {
         for (const Instruction& instruction : instructions) {
@@ -121,9 +136,11 @@ private:
                 synced_[instruction.index] = true;
                 return {};
             case OpCode::snapshot:
-                return check_slot_and_ranges(instruction);
+                return instruction.keeps_run() ? keep_run() : check_slot_and_ranges(instruction);
+            case OpCode::recompute:
+                return recompute(instruction);
             default:
-                return {};  // stash has no operand and consumes nothing
+                return {};  // stash and deadline consume nothing
         }
     }
 
@@ -156,6 +173,42 @@ private:
         return {};
     }
 
+    /// What is kept is the model, the optimizer and the place in the program: nothing else may wait for its use.
+    Status keep_run() {
+        const bool waits = forwards_in_flight() || !activations_.empty() || !gradients_.empty() || labels_ > 0 ||
+                           std::ranges::find(gradient_ready_, true) != gradient_ready_.end();
+        return waits ? out_of_order("snapshot", "everything loaded is used and every gradient stepped") : Status{};
+    }
+
+    /// Which recomputed block a layer is in, or the number of blocks: none.
+    [[nodiscard]] std::size_t block_of(std::size_t layer) const {
+        const auto holds = [&](const LayerInterval& block) { return layer >= block.begin && layer < block.end; };
+        return static_cast<std::size_t>(std::ranges::find_if(recomputed_, holds) - recomputed_.begin());
+    }
+
+    Status recompute(const Instruction& instruction) {
+        for (std::size_t layer = instruction.layers.begin; layer < instruction.layers.end; ++layer) {
+            if (in_flight_[layer] == 0) {
+                return out_of_order(shown(instruction), fmt::format("layer {} ran forward", layer));
+            }
+        }
+        present_ = block_of(instruction.layers.begin);
+        return {};
+    }
+
+    /// Blocks share the memory of what their layers keep: the one that a forward enters has it.
+    Status enter_block(const Instruction& instruction, std::size_t layer) {
+        const std::size_t block = block_of(layer);
+        if (block == recomputed_.size() || block == present_) {
+            return {};
+        }
+        if (layer != recomputed_[block].begin) {
+            return out_of_order(shown(instruction), "the first layer of its recomputed block");
+        }
+        present_ = block;
+        return {};
+    }
+
     /// Moves one batch's values from boundary a to b; its layers then owe a backward.
     Status forward(const Instruction& instruction) {
         TRY(check_layers(instruction));
@@ -165,6 +218,7 @@ private:
         }
         activations_.put(end);
         for (std::size_t layer = begin; layer < end; ++layer) {
+            TRY(enter_block(instruction, layer));
             most_in_flight_ = std::max(most_in_flight_, ++in_flight_[layer]);
         }
         return {};
@@ -193,6 +247,9 @@ private:
         for (std::size_t layer = begin; layer < end; ++layer) {
             if (in_flight_[layer] == 0) {
                 return out_of_order(shown(instruction), fmt::format("layer {} ran forward", layer));
+            }
+            if (const std::size_t block = block_of(layer); block < recomputed_.size() && block != present_) {
+                return out_of_order(shown(instruction), fmt::format("layer {} was recomputed", layer));
             }
             --in_flight_[layer];
             gradient_ready_[layer] = true;
@@ -280,6 +337,8 @@ private:
     }
 
     const Chain& chain_;
+    std::vector<LayerInterval> recomputed_;  // ascending
+    std::size_t present_ = SIZE_MAX;         // which of them has the memory that they share
     Waiting activations_;
     Waiting gradients_;
     std::vector<std::uint32_t> in_flight_;  // per layer: forwards without their backward
@@ -292,7 +351,8 @@ private:
 }  // namespace
 
 Result<ProgramFacts> examine_program(const Program& program, const Chain& chain) {
-    Walk walk(chain);
+    Walk walk(chain, recomputed_blocks(program));
+    TRY(walk.begin());
     TRY(walk.all(program.instructions, -1));
     TRY(walk.finish());
     return ProgramFacts{walk.most_in_flight()};

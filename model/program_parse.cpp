@@ -150,6 +150,7 @@ private:
         switch (instruction.code) {
             case OpCode::forward:
             case OpCode::backward:
+            case OpCode::recompute:
                 return layers(instruction);
             case OpCode::step:
                 return tokens_.peek() == "[" ? layers(instruction) : ranges(instruction);
@@ -158,15 +159,32 @@ private:
                 return transfer(instruction);
             case OpCode::gradient_final:
                 return number(instruction.index, UINT32_MAX);
+            case OpCode::deadline:
+                return milliseconds(instruction);
             case OpCode::wait:
                 return number(instruction.index, max_program_slots - 1);
-            case OpCode::sync:
             case OpCode::snapshot:
+                if (!begins_number(tokens_.peek())) {
+                    return {};  // of the whole run
+                }
+                [[fallthrough]];
+            case OpCode::sync:
                 TRY(number(instruction.index, max_program_slots - 1));
                 return ranges(instruction);
             default:
                 return {};
         }
+    }
+
+    static bool begins_number(std::string_view token) {
+        return !token.empty() && token[0] >= '0' && token[0] <= '9';
+    }
+
+    Status milliseconds(Instruction& instruction) {
+        TRY(number(instruction.index, UINT32_MAX));
+        return instruction.index > 0 ? Status{}
+                                     : fail(ErrorKind::invalid, "program_syntax",
+                                            fmt::format("program line {}: a deadline of 0 ms", tokens_.line()));
     }
 
     Status transfer(Instruction& instruction) {

@@ -35,13 +35,29 @@ const Instruction* moves_parameters(const std::vector<Instruction>& instructions
     return nullptr;
 }
 
+/// The first snapshot of a range set, or nullptr.
+const Instruction* copies_ranges(const std::vector<Instruction>& instructions) {
+    for (const Instruction& instruction : instructions) {
+        if (instruction.code == OpCode::snapshot && !instruction.keeps_run()) {
+            return &instruction;
+        }
+        if (const Instruction* inside = copies_ranges(instruction.body)) {
+            return inside;
+        }
+    }
+    return nullptr;
+}
+
 }  // namespace
 
 Status check_runnable(const Program& program, const Chain& chain) {
     if (const Instruction* instruction = moves_parameters(program.instructions)) {
         return unsupported("parameters as what to " + std::string(to_string(instruction->code)));
     }
-    for (const OpCode code : {OpCode::sync, OpCode::wait, OpCode::stash, OpCode::snapshot}) {
+    if (const Instruction* copy = copies_ranges(program.instructions)) {
+        return unsupported(to_string(copy->code));
+    }
+    for (const OpCode code : {OpCode::sync, OpCode::wait, OpCode::stash}) {
         if (count_instructions(program, code) > 0) {
             return unsupported(to_string(code));
         }
@@ -65,10 +81,12 @@ const Device& Trainer::device() const {
 /// The workspace of the last job when it fits and nobody has it; else a new one, before which the old one's memory goes
 /// unless a job under way has it. Who is given one only lets go of it.
 Result<std::shared_ptr<Workspace>> Trainer::workspace_for(const Chain& chain, const Segment& segment,
-                                                          std::uint64_t rows, Compute compute) {
+                                                          std::uint64_t rows, Compute compute,
+                                                          const std::vector<LayerInterval>* recomputed) {
     const auto capacity = static_cast<std::int64_t>(rows);
     const bool idle = last_ != nullptr && last_.use_count() == 1;
-    if (idle && last_->prepared_row_counts() <= max_prepared_row_counts && last_->capacity() >= capacity &&
+    const bool planned = idle && (recomputed == nullptr || last_->recomputed() == *recomputed);
+    if (planned && last_->prepared_row_counts() <= max_prepared_row_counts && last_->capacity() >= capacity &&
         last_->plans().compute() == compute && last_->chain() == chain && last_->segment() == segment) {
         return last_;
     }
@@ -76,7 +94,8 @@ Result<std::shared_ptr<Workspace>> Trainer::workspace_for(const Chain& chain, co
     const bool share = last_ != nullptr && !idle && last_->plans().compute() == compute;
     auto plans = share ? last_->shared_plans() : std::make_shared<PlanCache>(device_, compute);
     last_.reset();
-    TRY_ASSIGN(last_, Workspace::make(std::move(plans), chain, segment, capacity));
+    TRY_ASSIGN(last_, Workspace::make(std::move(plans), chain, segment, capacity,
+                                      recomputed == nullptr ? std::vector<LayerInterval>{} : *recomputed));
     return last_;
 }
 
@@ -102,7 +121,7 @@ Status Trainer::forward_batches(const Chain& chain, const ModelState& state, Tra
         return fail(ErrorKind::invalid, "no_examples", "there are no examples to evaluate on");
     }
     const std::uint64_t size = batch == 0 ? examples : std::min<std::uint64_t>(batch, examples);
-    TRY_ASSIGN(const auto workspace, workspace_for(chain, whole, size, Compute::f32));
+    TRY_ASSIGN(const auto workspace, workspace_for(chain, whole, size, Compute::f32, nullptr));
     return run_batches(*workspace, state, io, size, work);
 }
 

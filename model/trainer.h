@@ -17,6 +17,7 @@
 #include "model/chain.h"
 #include "model/optimizer.h"
 #include "model/program.h"
+#include "model/run_snapshot.h"
 #include "model/segment.h"
 
 namespace causeway {
@@ -60,6 +61,10 @@ public:
     virtual void progress(std::uint64_t /*step*/, std::uint64_t /*steps*/, double /*loss*/) {}
     /// Asked before each batch, and before each wait.
     [[nodiscard]] virtual bool stop_requested() const { return false; }
+    /// Asked at each `snapshot` of the program: whether the run is to be kept now, at the cost of a copy.
+    [[nodiscard]] virtual bool wants_snapshot() { return false; }
+    /// What it is then given. Keeping it may fail; the run goes on.
+    virtual void keep(RunSnapshot /*snapshot*/) {}
     /// Hands the message on, at once or when there is room: the trainer does not wait.
     virtual Status send(std::uint32_t cell, CellMessage message);
     /// The oldest message of that kind from the cell, or nothing yet. errors: of the link, or a message out of place
@@ -92,10 +97,11 @@ struct TrainJob {
     std::optional<OptimizerState> optimizer_state;  // empty: a fresh one
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
-    Draws draws;                     // seed, round and node; step and row are filled in
-    std::uint32_t microbatches = 1;  // equal parts of a batch, for programs that repeat over them
+    Draws draws;                   // seed, round and node; step and row are filled in
+    std::uint32_t microbatch = 0;  // examples at once, for programs that repeat over microbatches; 0: the batch's
+    std::optional<RunSnapshot> resume;  // of the same job and examples: the run goes on there instead of at its start
     GradientHook* hook = nullptr;
-    std::function<Duration()> clock;  // empty: no times are taken
+    std::function<Duration()> clock;  // empty: no times are taken, and no deadline passes
 };
 
 struct TrainResult {
@@ -168,10 +174,12 @@ public:
     /// start.
     ///
     /// errors   invalid: the program does not fit the chain, a state does not, a label is out of range, no epochs;
+    ///          `snapshot_mismatch`: `resume` is not of this job;
     ///          unsupported `program_unsupported`: an instruction that this trainer does not run, named;
     ///          unsupported `kernel_unsupported`: bf16 on a processor without it;
     ///          invalid `program_waits`: train met a receive whose message was not there;
-    ///          refused `stopped`: the caller asked for it; overloaded: no memory; what the caller's load returned
+    ///          refused `stopped`: the caller asked for it; timed_out `step_deadline`; overloaded: no memory; what the
+    ///          caller's load returned
     /// cost     device memory: parameters x (2 + moments) and the boundaries' values for one batch, 4 bytes each
     Result<TrainResult> train(TrainJob job, TrainerIo& io);
 
@@ -191,8 +199,9 @@ private:
 
     friend class TrainingRun;
 
+    /// recomputed  the training's blocks; nullptr: a forward, which any plan of the memory serves
     Result<std::shared_ptr<Workspace>> workspace_for(const Chain& chain, const Segment& segment, std::uint64_t rows,
-                                                     Compute compute);
+                                                     Compute compute, const std::vector<LayerInterval>* recomputed);
     Status forward_batches(const Chain& chain, const ModelState& state, TrainerIo& io, std::uint32_t batch,
                            const BatchWork& work);
     static Status run_batches(Workspace& workspace, const ModelState& state, TrainerIo& io, std::uint64_t size,

@@ -60,8 +60,8 @@ Status check_job(const TrainJob& job, const Segment& segment) {
                     "clip_norm bounds the gradient of the whole model, and this node holds only some of its layers; "
                     "set train.clip_norm = 0");
     }
-    if (job.local_epochs == 0 || job.microbatches == 0) {
-        return fail(ErrorKind::invalid, "bad_job", "local epochs and microbatches must be at least 1");
+    if (job.local_epochs == 0) {
+        return fail(ErrorKind::invalid, "bad_job", "local epochs must be at least 1");
     }
     if (job.hook != nullptr && count_instructions(job.program, OpCode::gradient_final) == 0) {
         return fail(ErrorKind::invalid, "bad_job",
@@ -109,6 +109,12 @@ TrainingRun::TrainingRun(TrainingRun&&) noexcept = default;
 TrainingRun& TrainingRun::operator=(TrainingRun&&) noexcept = default;
 TrainingRun::~TrainingRun() = default;
 
+std::uint64_t rows_at_once(const TrainJob& job, std::uint64_t examples) {
+    const std::uint64_t batch = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
+    return job.microbatch > 0 && works_by_microbatch(job.program) ? std::min<std::uint64_t>(job.microbatch, batch)
+                                                                  : batch;
+}
+
 Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
     auto parts = std::make_unique<TrainingRun::Parts>(std::move(work));
     TrainJob& job = parts->job;
@@ -123,14 +129,25 @@ Result<TrainingRun> Trainer::begin(TrainJob work, TrainerIo& io) {
     if (examples == 0) {
         return TrainingRun(std::move(parts));
     }
-    const std::uint64_t rows = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
-    TRY_ASSIGN(parts->workspace, workspace_for(job.chain, segment, rows, job.optimizer.rule.compute));
+    if (job.resume) {
+        TRY(check_model_state(segment, job.resume->model));
+        TRY(check_optimizer_state(job, segment, job.resume->optimizer));
+        job.resume->model.trainable.version = job.start.trainable.version;
+        job.start = std::move(job.resume->model);
+        parts->state = std::move(job.resume->optimizer);
+    }
+    const auto recomputed = recomputed_blocks(job.program);
+    TRY_ASSIGN(parts->workspace, workspace_for(job.chain, segment, rows_at_once(job, examples),
+                                                job.optimizer.rule.compute, &recomputed));
     TRY(parts->workspace->prepare_training(parts->state.moments.size()));
     TRY(parts->workspace->put_model(job.start));
     TRY(parts->workspace->put_moments(parts->state.moments));
     job.start = {};  // the device has both; result() reads them there
     parts->state.moments = {};
     parts->interpreter.emplace(job, *parts->workspace, io, parts->state.steps);
+    if (job.resume) {
+        TRY(parts->interpreter->restore(job.resume->place, job.resume->totals));
+    }
     return TrainingRun(std::move(parts));
 }
 

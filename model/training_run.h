@@ -10,4 +10,7 @@ namespace causeway {
 /// errors   invalid `model_mismatch`
 Status check_model_state(const Segment& segment, const ModelState& state);
 
+/// Of a batch, or of a microbatch where the program works by them: what the workspace has room for.
+std::uint64_t rows_at_once(const TrainJob& job, std::uint64_t examples);
+
 }  // namespace causeway

@@ -17,34 +17,29 @@ constexpr std::uint64_t aligned(std::uint64_t elements) {
 }  // namespace
 
 Workspace::Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& chain, Segment segment,
-                     std::int64_t capacity)
+                     const MemoryPlan& plan, std::int64_t capacity)
     : plans_(std::move(plans)),
       chain_(chain),
       segment_(std::move(segment)),
       capacity_(capacity),
-      storage_{0},
-      scratch_(chain.layer_count()),
+      plan_(plan),
+      scratch_(plan.scratches),
       has_gradient_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
-        storage_.push_back(storage_.back() + (shares_memory(chain_, layer) ? 0 : 1));
         layer_ranges_.push_back(segment_.holds(layer) ? chain_.arena_range(ArenaKind::trainable, layer, layer + 1)
                                                       : Range{});
     }
 }
 
 Result<std::shared_ptr<Workspace>> Workspace::make(std::shared_ptr<PlanCache> plans, const Chain& chain,
-                                                   const Segment& segment, std::int64_t capacity) {
+                                                   const Segment& segment, std::int64_t capacity,
+                                                   std::vector<LayerInterval> recomputed) {
     ASSERT(capacity > 0);
-    auto made = std::make_shared<Workspace>(Unfinished{}, std::move(plans), chain, segment, capacity);
+    auto made = std::make_shared<Workspace>(Unfinished{}, std::move(plans), chain, segment,
+                                            MemoryPlan::make(chain, std::move(recomputed)), capacity);
     TRY(made->allocate_values());
     TRY(made->allocate_arenas());
     return made;
-}
-
-/// Whether a layer's output lies where its input does: a view, or one that runs in place on what nobody reads again.
-bool Workspace::shares_memory(const Chain& chain, std::size_t layer) {
-    return chain.layer(layer).is_view() ||
-           (layer > 0 && overwrites(chain.layer(layer), chain.layer(layer - 1)));
 }
 
 /// What a boundary's tensors take in one allocation when every row is used.
@@ -57,12 +52,14 @@ std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
 }
 
 Status Workspace::allocate_values() {
-    values_.resize(storage_.back() + 1);
-    for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
-        DeviceArray& memory = values_[storage_[boundary]];
-        if (memory.count() == 0 && segment_.touches(boundary)) {
-            TRY_ASSIGN(memory, DeviceArray::make(device(), capacity_elements(chain_.boundary(boundary)), CW_F32));
-        }
+    std::vector<std::uint64_t> elements(plan_.memories);
+    for (std::size_t boundary = 0; boundary < plan_.memory.size(); ++boundary) {
+        std::uint64_t& most = elements[plan_.memory[boundary]];
+        most = segment_.touches(boundary) ? std::max(most, capacity_elements(chain_.boundary(boundary))) : most;
+    }
+    for (const std::uint64_t count : elements) {
+        TRY_ASSIGN(auto memory, DeviceArray::make(device(), count, CW_F32));
+        values_.push_back(std::move(memory));
     }
     return allocate_loss();
 }
@@ -112,7 +109,7 @@ Status Workspace::prepare_training(std::size_t moments) {
     const std::uint64_t parameters = segment_.arena_size(ArenaKind::trainable);
     if (!training_) {
         std::uint64_t most = 0;  // either of the two gradient buffers may have to hold any boundary
-        for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
+        for (std::size_t boundary = 0; boundary < plan_.storage.size(); ++boundary) {
             most = segment_.touches(boundary) ? std::max(most, capacity_elements(chain_.boundary(boundary))) : most;
         }
         TRY_ASSIGN(gradient_, DeviceArray::make(device(), parameters, CW_F32));
@@ -186,12 +183,12 @@ std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Bounda
 /// A boundary and the one after its layer use different gradient buffers, except where the layer is a view: then its
 /// two boundaries are the same memory in both directions.
 void Workspace::set_operands(ForRows& made, std::int64_t rows) const {
-    for (std::size_t boundary = 0; boundary < storage_.size(); ++boundary) {
+    for (std::size_t boundary = 0; boundary < plan_.storage.size(); ++boundary) {
         const Boundary& shape = chain_.boundary(boundary);
         const bool here = segment_.touches(boundary);
-        made.values.push_back(here ? operands(values_[storage_[boundary]], shape, rows) : std::vector<Operand>{});
+        made.values.push_back(here ? operands(values_[plan_.memory[boundary]], shape, rows) : std::vector<Operand>{});
         made.gradients.push_back(here && training_ && chain_.gradient_needed(boundary)
-                                     ? operands(turns_[storage_[boundary] % 2], shape, rows)
+                                     ? operands(turns_[plan_.storage[boundary] % 2], shape, rows)
                                      : std::vector<Operand>{});
     }
 }
@@ -215,7 +212,7 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
         }
         TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans(), chain_.boundary(layer), rows,
                                                           training_ ? Purpose::training : Purpose::inference));
-        TRY(provide(scratch_[layer], plan->scratch_bytes()));
+        TRY(provide(scratch_[plan_.scratch[layer]], plan->scratch_bytes()));
         TRY(provide(temporary_, plan->temporary_bytes()));
         made.layers[layer] = std::move(plan);
     }
@@ -276,7 +273,7 @@ Status Workspace::load_targets(std::span<const float> features, std::span<const 
 Status Workspace::put_features(std::span<const float> features, std::int64_t rows) {
     TRY(use_rows(rows));
     ASSERT(static_cast<std::int64_t>(features.size()) == batch_elements(chain_.boundary(0), rows_));
-    return values_[0].upload(device(), features);
+    return values_[plan_.memory.front()].upload(device(), features);
 }
 
 /// What comes from another cell is a peer's: its size is not believed.
@@ -352,14 +349,15 @@ Status Workspace::gradients_at(std::size_t boundary, std::vector<float>& into) c
     return get_operands(now_->gradients[boundary], into);
 }
 
-LayerForward Workspace::forward_call(std::size_t layer) const {
+LayerForward Workspace::forward_call(std::size_t layer, Pass pass) const {
     return {.inputs = now_->values[layer],
             .outputs = now_->values[layer + 1],
             .parameters = layer_parameters_[layer],
-            .scratch = scratch_[layer].data(),
+            .scratch = scratch_[plan_.scratch[layer]].data(),
             .temporary = temporary_.data(),
             .version = values_version_,
             .purpose = purpose_,
+            .pass = pass,
             .layer = static_cast<std::uint32_t>(layer),
             .draws = draws_};
 }
@@ -370,6 +368,15 @@ Status Workspace::forward(LayerInterval layers, Purpose purpose, const Draws& dr
     for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
         if (!chain_.layer(layer).is_view()) {
             TRY(now_->layers[layer]->forward(forward_call(layer)));
+        }
+    }
+    return {};
+}
+
+Status Workspace::recompute(LayerInterval layers) {
+    for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
+        if (!chain_.layer(layer).is_view()) {
+            TRY(now_->layers[layer]->forward(forward_call(layer, Pass::again)));
         }
     }
     return {};

@@ -13,6 +13,7 @@
 #include "model/arena.h"
 #include "model/chain.h"
 #include "model/device_array.h"
+#include "model/memory_plan.h"
 #include "model/optimizer.h"
 #include "model/program.h"
 #include "model/segment.h"
@@ -29,17 +30,20 @@ class Workspace {
     struct Unfinished {};  // only make() constructs
 
 public:
-    Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& chain, Segment segment, std::int64_t capacity);
-    /// Room for `capacity` rows of the layers that `segment` holds. Forward only, until prepare_training.
+    Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& chain, Segment segment, const MemoryPlan& plan,
+              std::int64_t capacity);
+    /// Room for `capacity` rows of the layers that `segment` holds; `recomputed` blocks share one block's memory.
+    /// Forward only, until prepare_training.
     ///
     /// errors   overloaded: the device has no memory for it
     static Result<std::shared_ptr<Workspace>> make(std::shared_ptr<PlanCache> plans, const Chain& chain,
-                                                   const Segment& segment, std::int64_t capacity);
+                                                   const Segment& segment, std::int64_t capacity,
+                                                   std::vector<LayerInterval> recomputed = {});
 
-    [[nodiscard]] static bool shares_memory(const Chain& chain, std::size_t layer);
     [[nodiscard]] const Chain& chain() const { return chain_; }
     [[nodiscard]] const Segment& segment() const { return segment_; }
     [[nodiscard]] std::int64_t capacity() const { return capacity_; }
+    [[nodiscard]] const std::vector<LayerInterval>& recomputed() const { return plan_.recomputed; }
     [[nodiscard]] std::size_t prepared_row_counts() const { return by_rows_.size(); }
 
     /// Makes gradient and moment mirrors.
@@ -75,6 +79,8 @@ public:
     void end_batch() { rows_ = 0; }
     /// `draws` decides the random choices of training, in this forward and its backward.
     Status forward(LayerInterval layers, Purpose purpose, const Draws& draws = {});
+    /// A block's forward again, as its last one was: what its layers keep inside is there for their backward.
+    Status recompute(LayerInterval layers);
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
     /// The last boundary's values after a forward. shapes   f32[rows, classes]
@@ -139,7 +145,7 @@ private:
     Status allocate_loss();
     Status put_features(std::span<const float> features, std::int64_t rows);
     void bind_tensors();
-    [[nodiscard]] LayerForward forward_call(std::size_t layer) const;
+    [[nodiscard]] LayerForward forward_call(std::size_t layer, Pass pass = Pass::first) const;
     [[nodiscard]] const DeviceArray& arena(ArenaKind kind) const { return arenas_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] const Device& device() const { return plans_->device(); }
 
@@ -148,11 +154,11 @@ private:
     Segment segment_;
     std::int64_t capacity_;
     bool training_ = false;
-    std::vector<std::size_t> storage_;  // per boundary: which of `values_` holds it
+    MemoryPlan plan_;
     std::vector<Range> layer_ranges_;   // per layer, trainable arena
-    std::vector<DeviceArray> values_;
-    std::vector<DeviceArray> turns_;   // two: gradients at boundaries, by parity of storage
-    std::vector<DeviceArray> scratch_;  // per layer, for the most rows so far: one batch is under way at a time
+    std::vector<DeviceArray> values_;   // by MemoryPlan::memory
+    std::vector<DeviceArray> turns_;    // two: gradients at boundaries, by parity of their values' storage
+    std::vector<DeviceArray> scratch_;  // by MemoryPlan::scratch, for the most rows so far: one batch is under way
     DeviceArray temporary_;             // of whichever layer runs
     std::vector<DeviceArray> arenas_;  // by ArenaKind
     std::uint64_t version_ = 0;        // of the trainable arena that was put

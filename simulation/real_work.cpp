@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "configs/dataset_file.h"
+#include "client/evaluation_request.h"
 #include "model/checkpoint.h"
 
 namespace causeway::simulation {
@@ -179,16 +179,27 @@ Duration RealClientWork::time_to_train(const Assign& assign) {
     return training_per_example * static_cast<std::int64_t>(part_.size() * std::max(1u, assign.local_epochs));
 }
 
-node::Trained RealClientWork::train(const Assign& assign) {
-    node::Trained trained{.lease = assign.lease};
-    const auto work = [&]() -> Result<node::TrainingOutput> {
+/// Prepared once per experiment, as a node does it.
+Result<const DatasetFile*> RealClientWork::examples_for(const Assign& assign) {
+    auto key = std::pair(assign.data_options, assign.seed);
+    if (!examples_ || examples_key_ != key) {
         TRY_ASSIGN(const auto options, parse_data_options(assign.data_options));
         DatasetFile file{.train = part_, .test = test_, .digest = {}};
         TRY(prepare_examples(file, options, assign.seed));
+        examples_ = std::make_shared<const DatasetFile>(std::move(file));
+        examples_key_ = std::move(key);
+    }
+    return examples_.get();
+}
+
+node::Trained RealClientWork::train(const Assign& assign) {
+    node::Trained trained{.lease = assign.lease};
+    const auto work = [&]() -> Result<node::TrainingOutput> {
+        TRY_ASSIGN(const DatasetFile* file, examples_for(assign));
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
                                         .model = models_.at(assign.model),
-                                        .dataset = file.train,
+                                        .dataset = file->train,
                                         .base = base_of(assign)};
         return node::train_assignment(*trainer_, input, {}, {});
     };
@@ -204,23 +215,15 @@ node::Trained RealClientWork::train(const Assign& assign) {
 
 Reply RealClientWork::evaluate(const node::Evaluate& job) {
     const auto figures = [&]() -> Result<Figures> {
-        TRY_ASSIGN(const auto options, parse_data_options(job.assign.data_options));
-        DatasetFile file{.train = part_, .test = test_, .digest = {}};
-        TRY(prepare_examples(file, options, job.assign.seed));
-        if (!file.test) {
+        TRY_ASSIGN(const DatasetFile* file, examples_for(job.assign));
+        if (!file->test) {
             return fail(ErrorKind::not_found, "no_holdout", "nothing is held out at " + name_);
         }
         TRY_ASSIGN(const auto chain, Chain::from_architecture(job.assign.architecture));
         TRY_ASSIGN(const auto state, from_safetensors(chain, models_.at(job.assign.model)));
-        return evaluate_dataset(*trainer_, chain, state, *file.test);
+        return evaluate_dataset(*trainer_, chain, state, *file->test);
     }();
-    Reply reply{.id = job.request};
-    if (figures) {
-        reply.body = to_json(*figures).dump();
-    } else {
-        reply.error = ErrorNotice{figures.error().kind, figures.error().code, figures.error().message};
-    }
-    return reply;
+    return node::evaluation_reply(job.request, figures);
 }
 
 Result<std::unique_ptr<node::TurnWork>> RealClientWork::begin_turn(const Assign& assign, Examples examples,

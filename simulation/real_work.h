@@ -74,11 +74,14 @@ public:
 
 private:
     [[nodiscard]] node::StateSections base_of(const Assign& assign) const;
+    Result<const DatasetFile*> examples_for(const Assign& assign);
 
     std::shared_ptr<Trainer> trainer_;
     std::string name_;
     Dataset part_;
     std::optional<Dataset> test_;
+    std::shared_ptr<const DatasetFile> examples_;  // of part_ and test_, by options and seed
+    std::pair<std::string, std::uint64_t> examples_key_;
     std::map<Digest, Bytes> models_;
     std::map<Digest, Bytes> segments_;                             // of turns: in memory
     std::map<std::string, std::shared_ptr<DatasetFile>> prepared_;  // by data options and seed: turns read them

@@ -21,12 +21,23 @@ struct Cell {
 /// Whether a sync rule acts on gradients before each step (FedProx, SCAFFOLD): the program then says where.
 enum class GradientRule { absent, present };
 
+/// How a batch's work is ordered inside a cell.
+struct BatchRule {
+    enum class Parts { batch, microbatches };
+    enum class Snapshots { absent, present };
+    Parts parts = Parts::batch;
+    std::uint32_t recompute = 0;         // layers of a block whose activations are computed again; 0: all are kept
+    std::uint32_t step_deadline_ms = 0;  // 0: none
+    Snapshots snapshots = Snapshots::absent;
+};
+
 struct FlowInput {
     const Chain& chain;
     Cell cell;
     std::uint32_t stages = 1;
     std::vector<std::uint32_t> cuts{};  // ascending; stage s is [cuts[s - 1], cuts[s]): stages - 1 of them
     GradientRule gradient_rule = GradientRule::absent;
+    BatchRule batch{};
 };
 
 /// A registry entry.

@@ -153,6 +153,8 @@ struct Assign {
   peers @24 :List(CellPeer);      # the cells that the program names
   dataNode @25 :Text;             # whose examples flow: the key of the turn's random choices; empty: this node's
   examples @26 :UInt64;           # how many, of one local epoch; 0: the node's own
+  microbatch @27 :UInt32;         # examples at once; 0: a batch's
+  snapshotEvery @28 :Text;        # how often a round under way is kept for a restart; empty: never
 }
 
 struct Counted {

@@ -208,6 +208,8 @@ struct Reader {
         }
         assign.data_node = judge.text(from.getDataNode(), max_name, "assign.data_node");
         assign.examples = judge.size(from.getExamples(), "assign.examples");
+        assign.microbatch = from.getMicrobatch();
+        assign.snapshot_every = judge.text(from.getSnapshotEvery(), max_name, "assign.snapshot_every");
         return assign;
     }
     Counted read(cs::Counted::Reader from) {

@@ -163,6 +163,8 @@ struct Writer {
         }
         a.setDataNode(text(m.data_node));
         a.setExamples(m.examples);
+        a.setMicrobatch(m.microbatch);
+        a.setSnapshotEvery(text(m.snapshot_every));
     }
     void operator()(const Counted& m) {
         auto c = to.initCounted();

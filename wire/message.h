@@ -159,6 +159,8 @@ struct Assign {
     std::vector<CellPeer> peers{};   // the cells that the program names
     std::string data_node{};         // whose examples flow: the key of all random choices of the turn
     std::uint64_t examples = 0;      // so many, of one local epoch
+    std::uint32_t microbatch = 0;  // examples at once, 0: the batch's
+    std::string snapshot_every;    // of a round under way: "auto", "off", "30s", "100 batches"; empty: off
     bool operator==(const Assign&) const = default;
 };
 /// The update is in the sum; keep it until Committed.

@@ -220,6 +220,46 @@ TEST_CASE("an experiment that is over leaves nothing behind, others stay", "[uni
     CHECK(*folder.held() == std::vector{other});
 }
 
+TEST_CASE("a round under way is kept for the round and model that it is of, until its update is held",
+          "[unit][state]") {
+    const TemporaryFolder temporary;
+    const auto file = temporary.path / "experiments" / "7.running";
+    const KeptRun run{.round = 3, .start_model = sha256("start"), .job = sha256("job"), .run = to_bytes("the run")};
+    auto folder = reopen(temporary);
+    CHECK_FALSE(folder.kept_run(experiment, 3, sha256("start")));
+    REQUIRE(folder.keep_run(experiment, run));
+    folder = reopen(temporary);
+    CHECK(folder.kept_run(experiment, 3, sha256("start")) == run);
+    CHECK(folder.held()->empty());
+    CHECK_FALSE(folder.kept_run(experiment, 4, sha256("start")));  // another round has no use for it
+    CHECK_FALSE(fs::exists(file));
+
+    REQUIRE(folder.keep_run(experiment, run));
+    CHECK_FALSE(folder.kept_run(experiment, 3, sha256("another start")));
+    REQUIRE(folder.keep_run(experiment, run));
+    hold(folder, 3);
+    CHECK_FALSE(fs::exists(file));
+    REQUIRE(folder.keep_run(experiment, run));
+    REQUIRE(folder.forget(experiment));
+    CHECK_FALSE(fs::exists(file));
+}
+
+TEST_CASE("a damaged round under way is trained anew, whatever byte is wrong", "[unit][state]") {
+    const TemporaryFolder temporary;
+    const auto file = temporary.path / "experiments" / "7.running";
+    auto folder = reopen(temporary);
+    const KeptRun run{.round = 3, .start_model = sha256("start"), .job = sha256("job"), .run = to_bytes("the run")};
+    REQUIRE(folder.keep_run(experiment, run));
+    const auto whole = *read_file(file, 1 << 16);
+    for (std::size_t at = 0; at < whole.size(); ++at) {
+        auto damaged = whole;
+        damaged[at] ^= std::byte{1};
+        REQUIRE(write_file_durably(file, damaged, FileMode::secret));
+        CHECK_FALSE(folder.kept_run(experiment, 3, sha256("start")));
+        CHECK_FALSE(fs::exists(file));
+    }
+}
+
 TEST_CASE("a state folder of a newer release is refused", "[unit][state]") {
     const TemporaryFolder temporary;
     { const auto folder = reopen(temporary); }

@@ -26,6 +26,9 @@ struct RandomValues {
                 value += static_cast<char>(' ' + random.below(95));
             }
         }
+        if (field.path == "train.snapshot_every") {
+            value = std::array<std::string, 4>{"off", "auto", "90s", "7 batches"}[random.below(4)];
+        }
         if (!field.choices.empty()) {
             value = field.choices[random.below(field.choices.size())];
             if (field.path == "flow.kind" || field.path == "mesh.replicas") {
@@ -93,6 +96,8 @@ Experiment random_experiment(RandomStream& random) {
     auto& evaluation = experiment.evaluation;  // patience counts evaluations: there must be some, and often enough
     evaluation.where = evaluation.patience > 0 ? "coordinator" : evaluation.where;
     evaluation.every = evaluation.patience > 0 ? std::min(evaluation.every, evaluation.patience) : evaluation.every;
+    auto& train = experiment.train;
+    train.microbatch = train.batch > 0 ? std::min(train.batch, train.microbatch) : train.microbatch;
     return experiment;
 }
 

@@ -42,9 +42,11 @@ struct WrongValues {
     std::vector<std::string> of(const CountOrShare&) const {
         return {"0", "-1", fmt::format("{:.0f}", field.most + 1), "\"0%\"", "\"101%\"", "\"-5%\"", "\"some\""};
     }
-    std::vector<std::string> of(const std::vector<std::string>&) const { return {"[]", many("\"relu\""), "[\"\"]"}; }
     std::vector<std::string> of(const std::vector<std::vector<std::string>>&) const {
         return {"[]", "[[]]", "[\"ann\"]", "[[1]]", "[[\"a b\"]]", many("[\"ann\"]"), "\"ann\""};
+    }
+    std::vector<std::string> of(const std::vector<std::string>&) const {
+        return {field.least > 0 ? "[]" : "[1]", many("\"relu\""), "[\"\"]"};
     }
     std::vector<std::string> of(const Shape&) const {
         return {"[]", "[0]", "[-1]", many("1"), "[9223372036854775807, 2]", "[100000, 100000, 100000]"};

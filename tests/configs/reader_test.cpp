@@ -96,6 +96,9 @@ TEST_CASE("values that do not go together are refused where they stand", "[confi
     CHECK_THAT(all_errors(sync("min_clients = 0\n")), Contains("sync.min_clients is 0"));
     CHECK_THAT(all_errors(sync("quorum = \"0%\"\n")), Contains("sync.quorum is 0%"));
     CHECK_THAT(all_errors(sync("rejoin = 60\n")), Contains("a time with a unit"));
+    CHECK_THAT(all_errors(with("batch = 16", "batch = 16\nmicrobatch = 17")),
+               Contains("microbatch of 17 is more than the batch of 16"));
+    CHECK_THAT(all_errors(with("batch = 16", "batch = 16\nsnapshot_every = \"seldom\"")), Contains("\"100 batches\""));
     CHECK_THAT(all_errors(with("momentum = 0.9", "nesterov = 1")), Contains("e.toml:15:62") && Contains("momentum"));
     CHECK_THAT(all_errors(with("kind = \"dirichlet\", ", "")), Contains("applies only with data.partition.kind"));
     CHECK_THAT(all_errors(with("\"sgd\"", "\"adamw\"")), Contains("train.optimizer.momentum applies only with"));

@@ -99,13 +99,18 @@ TEST_CASE("a scale maps both ends exactly and the rest linearly", "[data][reader
 TEST_CASE("limits on files hold", "[data][reader]") {
     const TempFolder folder;
     ReadLimits limits;
-    limits.file_bytes = 10;
-    check_error(read_dataset(folder.put("a.csv", "1,2,3,4,5,6,7\n"), {}, limits), ErrorKind::overloaded,
-                "file_too_large");
-    limits = {};
-    limits.inflated_bytes = 10;
+    limits.text_bytes = 10;
+    check_error(read_dataset(folder.put("a.csv", "1,2,3,4,5,6,7\n"), {}, limits), ErrorKind::overloaded, "too_large");
     check_error(read_dataset(folder.put("b.csv.gz", gzip(as_bytes("1,2,3,4,5,6,7\n"))), {}, limits),
                 ErrorKind::overloaded, "inflated_too_large");
+    limits = {};
+    limits.file_bytes = 10;
+    const auto array = npy_array<float>("<f4", "(2, 1)", {1, 2});
+    check_error(read_dataset(folder.put("c.npy", array), {}, limits), ErrorKind::overloaded, "file_too_large");
+    limits = {};
+    limits.inflated_bytes = 10;
+    check_error(read_dataset(folder.put("d.npy", gzip(array)), {}, limits), ErrorKind::overloaded,
+                "inflated_too_large");
 }
 
 TEST_CASE("the digest is of shape, features and labels, whatever the file was", "[data][reader]") {

@@ -4,9 +4,11 @@
 #include "data/csv.h"
 #include "data/gzip.h"
 #include "data/idx.h"
+#include "data/images.h"
 #include "data/npy.h"
 #include "data/npz.h"
 #include "data/partition.h"
+#include "tests/data/image_files.h"
 #include "tests/data/samples.h"
 #include "tests/fuzz/targets.h"
 
@@ -21,6 +23,10 @@ DataOptions options_of(std::byte chosen) {
     options.label = (bits & 1) != 0 ? "last" : (bits & 2) != 0 ? "0" : "";
     if ((bits & 4) != 0) {
         options.shape = {2, 1};
+    }
+    if ((bits & 16) != 0) {
+        options.categories = {{"1", {"f", "m", "0"}}};
+        options.missing = *parse_missing((bits & 32) != 0 ? "drop" : "2");
     }
     if ((bits & 8) != 0) {
         options.scale = *parse_scale("0..16 -> 0..1");
@@ -68,7 +74,8 @@ void run_csv(ByteView input) {
 }
 std::vector<Bytes> csv_seeds() {
     return {chosen(0, as_bytes("# causeway label=2 classes=3 shape=2x1\n1,2.5,0\n-3,4e2,2\n")),
-            chosen(1, as_bytes("\"a,b\",c,last\r\n1,2,0\r\n3,4,1\r\n")), chosen(13, as_bytes("1,2,0\n16,nan,1\n"))};
+            chosen(1, as_bytes("\"a,b\",c,last\r\n1,2,0\r\n3,4,1\r\n")), chosen(13, as_bytes("1,2,0\n16,nan,1\n")),
+            chosen(17, as_bytes("a,b,c\n1,f,0\n,m,1\n")), chosen(49, as_bytes("1,f,0\nNA,m,1\n2,f,?\n"))};
 }
 
 void run_idx(ByteView input) {
@@ -134,10 +141,38 @@ void run_data_options(ByteView input) {
 }
 std::vector<Bytes> data_options_seeds() {
     return {to_bytes("label=last shape=8x8x1 scale=0..16->0..1"), to_bytes("label=a%20b shape=3"),
+            to_bytes("categories=a:x,y;b:%2C missing=drop shape=4x4x1 augment=crop%202,flip"),
             to_bytes("dirichlet alpha=0.5"), to_bytes("shards per_node=2")};
 }
 
+void run_image(ByteView input, Result<Image> (*decode)(ByteView, std::int64_t)) {
+    constexpr std::int64_t channels[] = {0, 1, 3};
+    if (input.empty()) {
+        return;
+    }
+    const auto image = decode(input.subspan(1), channels[std::to_integer<unsigned>(input.front()) % 3]);
+    require_named(image);
+    REQUIRE_FUZZ(!image || (image->channels == 1 || image->channels == 3));
+    REQUIRE_FUZZ(!image || image->values.size() ==
+                               static_cast<std::size_t>(image->height * image->width * image->channels));
+}
+void run_png(ByteView input) {
+    run_image(input, decode_png);
+}
+void run_jpeg(ByteView input) {
+    run_image(input, decode_jpeg);
+}
+std::vector<Bytes> png_seeds() {
+    return {chosen(0, png_bytes(gradient_image(9, 7, 3))), chosen(2, png_bytes(gradient_image(4, 5, 1))),
+            chosen(0, png_bytes(gradient_image(3, 3, 4)))};
+}
+std::vector<Bytes> jpeg_seeds() {
+    return {chosen(0, jpeg_bytes(gradient_image(9, 17, 3))), chosen(1, jpeg_bytes(gradient_image(8, 8, 3), true)),
+            chosen(0, jpeg_bytes(gradient_image(4, 5, 1)))};
+}
+
 constexpr FuzzTarget targets[] = {
+    {"png", run_png, png_seeds, 2000},    {"jpeg", run_jpeg, jpeg_seeds, 2000},
     {"csv", run_csv, csv_seeds, 5000},    {"idx", run_idx, idx_seeds, 5000},
     {"npy", run_npy, npy_seeds, 5000},    {"npz", run_npz, npz_seeds, 1000},
     {"gzip", run_gzip, gzip_seeds, 2000}, {"data_options", run_data_options, data_options_seeds, 5000}};

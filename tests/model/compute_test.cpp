@@ -34,7 +34,7 @@ TrainJob in_parts(TrainJob job) {
     const Instruction step = batch.back();
     batch.pop_back();
     batch = {make_repeat(RepeatOver::microbatches, std::move(batch)), step};
-    job.microbatches = 4;
+    job.microbatch = (job.batch + 3) / 4;
     return job;
 }
 

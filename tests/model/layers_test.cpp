@@ -169,7 +169,7 @@ TEST_CASE("layers that work example by example do not care about microbatches bu
         const Instruction step = batch.back();
         batch.pop_back();
         batch = {make_repeat(RepeatOver::microbatches, batch), step};
-        job.microbatches = 3;
+        job.microbatch = 2;
         const TrainResult parts = must(trainer.train(job, second));
         for (std::size_t i = 0; i < whole.end.trainable.values.size(); ++i) {
             REQUIRE(parts.end.trainable.values[i] == Approx(whole.end.trainable.values[i]).margin(1e-5));

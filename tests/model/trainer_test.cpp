@@ -177,7 +177,7 @@ TEST_CASE("microbatches add up to their batch", "[unit][trainer]") {
     const Instruction step = batch.back();
     batch.pop_back();
     batch = {make_repeat(RepeatOver::microbatches, batch), step};
-    job.microbatches = 3;
+    job.microbatch = 4;
     MemoryIo seen = io, seen_whole = io;
     Trainer trainer = open_trainer("cpu");
     const TrainResult parts = must(trainer.train(job, seen));

@@ -30,6 +30,37 @@ TEST_CASE("local-epochs is a step per batch, over all layers", "[unit][flow]") {
     REQUIRE(check_runnable(*program, chain));
 }
 
+TEST_CASE("a batch in microbatches, recomputed, kept and with a deadline is an order of instructions", "[unit][flow]") {
+    const Chain chain = some_chain();
+    using Snapshots = BatchRule::Snapshots;
+    const auto program = compile_flow("local-epochs", {.chain = chain,
+                                                       .cell = whole_chain(chain),
+                                                       .batch = {.parts = BatchRule::Parts::microbatches,
+                                                                 .recompute = 2,
+                                                                 .step_deadline_ms = 1500,
+                                                                 .snapshots = Snapshots::present}});
+    REQUIRE(program);
+    REQUIRE(to_text(*program) ==
+            "repeat epochs {\n"
+            "    repeat batches {\n"
+            "        deadline 1500\n"
+            "        repeat microbatches {\n"
+            "            load\n"
+            "            forward [0, 3)\n"  // the relu runs in place, so no block begins with it
+            "            forward [3, 4)\n"
+            "            loss\n"
+            "            backward [3, 4)\n"
+            "            recompute [0, 3)\n"
+            "            backward [0, 3)\n"
+            "        }\n"
+            "        step [0, 4)\n"
+            "        snapshot\n"
+            "    }\n"
+            "}\n");
+    REQUIRE(check_runnable(*program, chain));
+    REQUIRE(works_by_microbatch(*program));
+}
+
 TEST_CASE("a rule on gradients gets its instruction for each layer with parameters, last layer first", "[unit][flow]") {
     const Chain chain = some_chain();
     const auto program = compile_flow(

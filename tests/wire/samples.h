@@ -26,10 +26,7 @@ inline std::vector<Message> sample_stream_messages() {
             RelayEnd{5, "no_route", "the node is not connected"}};
 }
 
-inline std::vector<Message> sample_messages() {
-    const Lease lease{3, 7, 11, 2};
-    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5, 4096, 8192}, sample_digest(2)};
-    const DatasetDeclaration digits{"digits", sample_digest(3), 1437, {8, 8, 1}, 10};
+inline Assign sample_assign(const Lease& lease) {
     Assign assign;
     assign.lease = lease;
     assign.experiment_name = "digits-fedavg";
@@ -57,6 +54,16 @@ inline std::vector<Message> sample_messages() {
     assign.peers = {{0, "site-a"}, {2, "site-b"}};
     assign.data_node = "site-a";
     assign.examples = 288;
+    assign.microbatch = 8;
+    assign.snapshot_every = "30s";
+    return assign;
+}
+
+inline std::vector<Message> sample_messages() {
+    const Lease lease{3, 7, 11, 2};
+    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5, 4096, 8192}, sample_digest(2)};
+    const DatasetDeclaration digits{"digits", sample_digest(3), 1437, {8, 8, 1}, 10};
+    const Assign assign = sample_assign(lease);
     std::vector<Message> all = {
         Heartbeat{9, true},
         ErrorNotice{ErrorKind::timed_out, "no_progress", "the transfer did not move for 10 s"},
