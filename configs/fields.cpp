@@ -335,8 +335,8 @@ std::vector<Field> evaluation_fields() {
 
 std::vector<Field> make_fields() {
     std::vector<Field> fields;
-    for (auto part : {experiment_fields(), data_fields(), model_fields(), train_fields(), batch_fields(), regime_fields(),
-                      sync_fields(), evaluation_fields()}) {
+    for (auto part : {experiment_fields(), data_fields(), model_fields(), train_fields(), batch_fields(),
+                      regime_fields(), sync_fields(), evaluation_fields()}) {
         fields.insert(fields.end(), part.begin(), part.end());
     }
     return fields;
