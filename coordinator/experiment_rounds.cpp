@@ -45,7 +45,9 @@ void ExperimentMachine::assign_present(Turn turn) {
 
 /// After everything that can change the round. A failed round leaves the model as it was and ends the experiment.
 void ExperimentMachine::check_round(Turn turn) {
-    if (phase_ != Phase::open) {
+    // One whose end has failed for want of segments is looked at again when it is known which are there.
+    const bool opens_again = retry_.job && std::holds_alternative<FinishRound>(*retry_.job);
+    if (phase_ != Phase::open || opens_again) {
         return;
     }
     if (const auto fault = round_->machine_fault(); !fault.empty()) {

@@ -1,12 +1,15 @@
 // What travels as a model, an update or a program: a coordinator reads updates of nodes that it does not trust, a node
 // programs and models of a coordinator that it does not trust either.
 // Thread: one.
+#include <algorithm>
+
 #include "compression/update_format.h"
 #include "model/checkpoint.h"
 #include "model/initialise.h"
 #include "model/optimizer.h"
 #include "model/program.h"
 #include "split/flow.h"
+#include "split/segment_file.h"
 #include "tests/fuzz/targets.h"
 
 namespace causeway {
@@ -73,10 +76,35 @@ std::vector<Bytes> architecture_seeds() {
             to_bytes("input 8x8x1\nflatten\ndense 64\nrelu\ndense 10\nloss cross-entropy"), to_bytes("dense")};
 }
 
+/// Of the first layers: a segment and, with or without it, an optimizer's state.
+const Segment& part() {
+    static const Segment made = *Segment::make(chain(), {{0, 2}});
+    return made;
+}
+const OptimizerSpec& momentum() {
+    static const OptimizerSpec spec = *parse_optimizer("sgd learning_rate=0.05 momentum=0.9");
+    return spec;
+}
+void run_segment(ByteView input) {
+    const auto read = decode_segment(part(), momentum(), chain().layer_count(), input);
+    require_named(read);
+    if (read) {
+        REQUIRE_FUZZ(std::ranges::equal(encode_segment(part(), *read), input));
+    }
+}
+std::vector<Bytes> segment_seeds() {
+    SegmentState state{part().cut(initial_model(chain(), 5)), {}};
+    const auto fresh = encode_segment(part(), state);
+    state.optimizer =
+        OptimizerState::fresh(momentum(), chain().layer_count(), part().arena_size(ArenaKind::trainable));
+    return {fresh, encode_segment(part(), state)};
+}
+
 constexpr FuzzTarget targets[] = {{"safetensors", run_safetensors, safetensors_seeds, 3000},
                                   {"update", run_update, update_seeds, 5000},
                                   {"program", run_program, program_seeds, 3000},
-                                  {"architecture", run_architecture, architecture_seeds, 3000}};
+                                  {"architecture", run_architecture, architecture_seeds, 3000},
+                                  {"segment", run_segment, segment_seeds, 5000}};
 
 }  // namespace
 
