@@ -83,7 +83,9 @@ TEST_CASE("one relay is walked in the time that the model sums up", "[paper][pla
     RandomStream random({.seed = 1, .purpose = "test-plan-claim"});
     PlanInput input{.chain = chain, .clients = drawn_clients(random), .times = drawn_times(chain, random), .host = {}};
     input.local_epochs = 2;
-    for (const auto& row : *predict_rounds(input)) {
+    const auto rows = predict_rounds(input);
+    REQUIRE(rows.has_value());
+    for (const auto& row : *rows) {
         if (row.groups == 1) {
             CHECK(walked(input, row) == Approx(row.cost.seconds).epsilon(1e-9));
         }

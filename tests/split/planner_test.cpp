@@ -49,7 +49,9 @@ TEST_CASE("every regime is there once for each cut and group count, and no cut t
     CHECK(row_of(*rows, 3, 2).regime == "gsfl");
     CHECK(row_of(*rows, 3, 4).regime == "splitfed-v1");
     const auto raw = *Chain::parse({"flatten", "dense 8", "relu", "dense 10"}, {8, 8, 1}, "cross-entropy");
-    for (const auto& row : *predict_rounds(input_of(raw, 2, 1e6, 1))) {
+    const auto of_raw = predict_rounds(input_of(raw, 2, 1e6, 1));
+    REQUIRE(of_raw.has_value());
+    for (const auto& row : *of_raw) {
         CHECK(row.cut != 1);
     }
     CHECK(group_counts(1) == std::vector<std::uint32_t>{1});
