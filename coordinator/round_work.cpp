@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::array kinds{ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen};
 
-ArenaValues values_of(const ModelState& state) {
-    return {state.trainable.values, state.buffers.values, state.frozen.values};
-}
-
 // Everything that training changes; frozen values are nobody's to send.
 ArenaRanges exchanged(const TensorTable& table) {
     return {RangeSet::all(table.arena_size(ArenaKind::trainable)), RangeSet::all(table.arena_size(ArenaKind::buffers)),

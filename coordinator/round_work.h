@@ -24,6 +24,11 @@
 
 namespace causeway {
 
+/// The three arenas of a model as aggregation sees them.
+inline ArenaValues values_of(const ModelState& state) {
+    return {state.trainable.values, state.buffers.values, state.frozen.values};
+}
+
 /// What an experiment's file says of its updates, parsed.
 struct RoundRules {
     Codec codec;

@@ -12,10 +12,6 @@
 namespace causeway {
 namespace {
 
-ArenaValues values_of(const ModelState& state) {
-    return {state.trainable.values, state.buffers.values, state.frozen.values};
-}
-
 Update update_of(const RoundInput& input, const ModelState& whole, const Segment* part) {
     const auto wanted = part == nullptr ? input.expected()
                                         : ArenaRanges{part->ranges(ArenaKind::trainable),
