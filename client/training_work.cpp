@@ -14,26 +14,20 @@ namespace {
 
 constexpr std::string_view optimizer_section = "optimizer";
 
-/// An assignment's texts, parsed.
-struct Work {
-    Chain chain;
-    Program program;
-    OptimizerSpec optimizer;
+/// And what only one of a whole model says.
+struct Work : AssignedWork {
     Codec uplink;
 };
 
 Result<Work> parse(const Assign& assign) {
-    TRY_ASSIGN(auto chain, Chain::from_architecture(assign.architecture));
-    TRY_ASSIGN(auto program, parse_program(assign.program));
-    TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
+    TRY_ASSIGN(auto work, parse_work(assign));
     TRY_ASSIGN(auto uplink, parse_codec(assign.uplink));
-    TRY(check_runnable(program, chain));
     TRY(parse_snapshot_rule(assign.snapshot_every));
     if (assign.optimizer_state != "reset" && assign.optimizer_state != "keep") {
         return fail(ErrorKind::unsupported, "optimizer_state_unsupported",
                     fmt::format("optimizer_state \"{}\": this node knows reset and keep", assign.optimizer_state));
     }
-    return Work{std::move(chain), std::move(program), std::move(optimizer), std::move(uplink)};
+    return Work{std::move(work), std::move(uplink)};
 }
 
 Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const std::function<Duration()>& clock) {
@@ -64,15 +58,27 @@ Bytes encode(const Work& work, const ModelState& end) {
 
 }  // namespace
 
+Result<AssignedWork> parse_work(const Assign& assign) {
+    TRY_ASSIGN(auto chain, Chain::from_architecture(assign.architecture));
+    TRY_ASSIGN(auto program, parse_program(assign.program));
+    TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
+    TRY(check_runnable(program, chain));
+    TRY_ASSIGN(auto data, parse_data_options(assign.data_options));
+    return AssignedWork{std::move(chain), std::move(program), std::move(optimizer), std::move(data)};
+}
+
+Status check_compute(const AssignedWork& work, const Status& bf16) {
+    return work.optimizer.rule.compute == Compute::bf16 ? bf16 : Status();
+}
+
 Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& input, const TrainingHooks& hooks,
                                         const std::function<Duration()>& clock) {
     TRY_ASSIGN(const auto work, parse(input.assign));
     TRY(check_dataset_fits(input.dataset, work.chain));
     TRY_ASSIGN(auto job, make_job(work, input, clock));
     const BatchKey key{.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
-    TRY_ASSIGN(const auto options, parse_data_options(input.assign.data_options));
     const BatchPlan plan{
-        .batch = input.assign.batch, .microbatch = input.assign.microbatch, .augment = options.augment};
+        .batch = input.assign.batch, .microbatch = input.assign.microbatch, .augment = work.data.augment};
     TrainingBatches batches(input.dataset, plan, key, hooks);
     const auto begin = clock ? clock() : Duration{};
     TRY_ASSIGN(const auto result, trainer.train(std::move(job), batches));
@@ -121,11 +127,7 @@ Digest training_digest(const TrainingInput& input, const Digest& dataset, std::s
 
 Status check_assignment(const Assign& assign, const Status& bf16) {
     TRY_ASSIGN(const auto work, parse(assign));
-    if (work.optimizer.rule.compute == Compute::bf16) {
-        TRY(bf16);
-    }
-    TRY(parse_data_options(assign.data_options));
-    return {};
+    return check_compute(work, bf16);
 }
 
 }  // namespace causeway::node

@@ -20,6 +20,18 @@ struct TrainingStart {
     std::optional<KeptRun> run;  // of this round, from before a restart
 };
 
+/// What the texts of any assignment say, of a whole model's or of a cell's.
+struct AssignedWork {
+    Chain chain;
+    Program program;
+    OptimizerSpec optimizer;
+    DataOptions data;
+};
+/// errors   invalid: a text is wrong, or the program does not fit the chain; unsupported: an instruction
+Result<AssignedWork> parse_work(const Assign& assign);
+/// Whether the device computes as the optimizer asks: `bf16` is what it says of computing in that.
+Status check_compute(const AssignedWork& work, const Status& bf16);
+
 struct TrainingInput {
     const Assign& assign;
     std::string node;  // its name: the key of its random choices

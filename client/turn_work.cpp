@@ -40,21 +40,16 @@ Result<std::vector<Value>> values_of(const StreamData& message) {
     return values;
 }
 
-struct CellTextsParsed {
-    Chain chain;
-    Program program;
-    OptimizerSpec optimizer;
+/// And the layers that the cell holds.
+struct CellWork : AssignedWork {
     Segment segment;
 };
 
-Result<CellTextsParsed> parse(const Assign& assign) {
-    TRY_ASSIGN(auto chain, Chain::from_architecture(assign.architecture));
-    TRY_ASSIGN(auto program, parse_program(assign.program));
-    TRY_ASSIGN(auto optimizer, parse_optimizer(assign.optimizer));
+Result<CellWork> parse(const Assign& assign) {
+    TRY_ASSIGN(auto work, parse_work(assign));
     TRY_ASSIGN(auto layers, parse_intervals(assign.segment));
-    TRY(check_runnable(program, chain));
-    TRY_ASSIGN(auto segment, Segment::make(chain, std::move(layers)));
-    return CellTextsParsed{std::move(chain), std::move(program), std::move(optimizer), std::move(segment)};
+    TRY_ASSIGN(auto segment, Segment::make(work.chain, std::move(layers)));
+    return CellWork{std::move(work), std::move(segment)};
 }
 
 }  // namespace
@@ -160,7 +155,7 @@ Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign
                                     assign.dataset, dataset->size()));
         }
         const BatchKey order{.seed = assign.seed, .round = assign.lease.round, .node = key};
-        parts->batches.emplace(*dataset, assign.batch, order);
+        parts->batches.emplace(*dataset, BatchPlan{.batch = assign.batch, .augment = work.data.augment}, order);
     }
     TrainJob job{.program = std::move(work.program),
                  .chain = std::move(work.chain),
@@ -221,10 +216,7 @@ Result<TurnOutput> TurnWork::finish() {
 
 Status check_cell(const Assign& assign, const Status& bf16) {
     TRY_ASSIGN(const auto work, parse(assign));
-    if (work.optimizer.rule.compute == Compute::bf16) {
-        TRY(bf16);
-    }
-    TRY(parse_data_options(assign.data_options));
+    TRY(check_compute(work, bf16));
     if (assign.examples == 0 || assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
         return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and 1 to 2^31 examples");
     }

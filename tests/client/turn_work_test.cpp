@@ -1,4 +1,5 @@
 // Both sides of a turn against honest and hostile peers: what a node sends to another is examined like a stranger's.
+#include <algorithm>
 #include <deque>
 
 #include <catch2/catch.hpp>
@@ -15,11 +16,11 @@ namespace {
 constexpr std::uint32_t activations = 0, gradients = 1, labels = 2;
 
 const Chain& chain() {
-    static const Chain made = *Chain::parse({"flatten", "dense 6", "relu", "dense 3"}, {4}, "cross-entropy");
+    static const Chain made = *Chain::parse({"flatten", "dense 6", "relu", "dense 3"}, {2, 2, 1}, "cross-entropy");
     return made;
 }
 const Dataset& examples() {
-    static const Dataset made = random_dataset(10, 3, {4}, 5);
+    static const Dataset made = random_dataset(10, 3, {2, 2, 1}, 5);
     return made;
 }
 
@@ -95,6 +96,23 @@ std::string host_says(const std::deque<StreamData>& messages) {
 }
 
 }  // namespace
+
+TEST_CASE("a client augments its examples in a turn, as it does when it trains a whole model", "[turn_work]") {
+    const auto first_activations = [](const Assign& assign) {
+        SideBench client(0, assign);
+        REQUIRE(client.work);
+        REQUIRE(client.work->advance());
+        const auto found = std::ranges::find(client.sent, activations, &StreamData::kind);
+        REQUIRE(found != client.sent.end());
+        return found->payload;
+    };
+    auto flipped = assign_of(0);
+    flipped.data_options = to_text(DataOptions{.shape = {2, 2, 1}, .augment = {*parse_augment("flip")}});
+    auto plain = flipped;
+    plain.data_options = to_text(DataOptions{.shape = {2, 2, 1}});
+    CHECK(first_activations(plain) == first_activations(assign_of(0)));
+    CHECK_FALSE(first_activations(flipped) == first_activations(plain));
+}
 
 TEST_CASE("two sides that speak to each other finish, each with its next segment", "[turn_work]") {
     SideBench client(0), host(1);
