@@ -9,64 +9,14 @@
 
 #include "cli/bench.h"
 #include "cli/layer_times.h"
-#include "common/random.h"
 #include "configs/split_plan.h"
-#include "split/round_walk.h"
+#include "split/drawn_plan.h"
 
 namespace causeway::cli {
 namespace {
 
 constexpr std::uint64_t federations = 10;
 constexpr std::uint32_t batch = 32;
-
-struct Model {
-    std::string_view name;
-    std::vector<std::string> layers;
-    Shape input;
-};
-
-const std::vector<Model>& models() {
-    static const std::vector<Model> all = {
-        {"mlp", {"flatten", "dense 64", "relu", "dense 10"}, {8, 8, 1}},
-        {"cnn",
-         {"conv 16 3x3", "relu", "maxpool 2", "conv 32 3x3", "relu", "flatten", "dense 64", "relu", "dense 10"},
-         {8, 8, 1}},
-        {"image cnn",
-         {"conv 8 3x3", "relu", "maxpool 2", "conv 16 3x3", "relu", "maxpool 2", "flatten", "dense 128", "relu",
-          "dense 10"},
-         {28, 28, 1}},
-        {"deep mlp", {"dense 256", "relu", "dense 128", "relu", "dense 64", "relu", "dense 4"}, {40}},
-    };
-    return all;
-}
-
-/// Evenly in the logarithm.
-double drawn(RandomStream& random, double least, double most) {
-    return least * std::pow(most / least, random.uniform());
-}
-
-std::vector<PlanClient> drawn_clients(RandomStream& random) {
-    std::vector<PlanClient> clients;
-    const auto count = 3 + random.below(10);
-    for (std::uint64_t i = 0; i < count; ++i) {
-        const double uplink = drawn(random, 0.5e6, 100e6) / 8;
-        clients.push_back({.name = fmt::format("client-{:02}", i),
-                           .uplink = uplink,
-                           .downlink = std::min(uplink * drawn(random, 1, 8), 12.5e6),
-                           .delay = drawn(random, 0.001, 0.05),
-                           .slowness = drawn(random, 1, 30),
-                           .examples = 50 + random.below(600)});
-    }
-    return clients;
-}
-
-Result<double> walked(const PlanInput& input, const PlanRow& row) {
-    if (row.cut == 0) {
-        return row.cost.seconds;  // clients share nothing in a federated round: the sum is the walk
-    }
-    TRY_ASSIGN(const auto groups, planned_groups(input, row.cut, row.groups));
-    return walk_round(groups, costs_of(input, row.cut)) + row.aggregation_seconds;
-}
 
 std::string name_of(const Chain& chain, const PlanRow& row) {
     return row.cut == 0 ? row.regime
@@ -76,7 +26,7 @@ std::string name_of(const Chain& chain, const PlanRow& row) {
 /// The choice against the fastest walk of all rows, and the planner's largest error among the best of each regime.
 Result<std::vector<BenchRow>> one_federation(std::uint64_t seed) {
     RandomStream random({.seed = seed, .purpose = "bench-plan"});
-    const auto& model = models()[seed % models().size()];
+    const auto& model = models_to_plan()[seed % models_to_plan().size()];
     auto chain = Chain::parse(model.layers, model.input, "cross-entropy");
     ASSERT(chain);
     TRY_ASSIGN(const auto optimizer, parse_optimizer("sgd learning_rate=0.05 momentum=0.9"));
