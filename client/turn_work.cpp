@@ -166,7 +166,6 @@ Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign
                  .batch = assign.batch,
                  .local_epochs = assign.local_epochs,
                  .draws = {.seed = assign.seed, .round = assign.lease.round, .node = key},
-                 .microbatch = assign.microbatch,
                  .clock = parts->hooks.clock};
     parts->begun = parts->hooks.clock ? parts->hooks.clock() : Duration{};
     TRY_ASSIGN(parts->run, trainer.begin(std::move(job), *parts));

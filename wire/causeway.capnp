@@ -149,12 +149,11 @@ struct Assign {
   segment @20 :Text;              # the layers of this cell, "[0, 3)"; empty: all. model is then a segment file
   cell @21 :UInt32;
   group @22 :UInt32;              # the replica of the mesh
-  microbatches @23 :UInt32 = 1;   # at least 1
-  peers @24 :List(CellPeer);      # the cells that the program names
-  dataNode @25 :Text;             # whose examples flow: the key of the turn's random choices; empty: this node's
-  examples @26 :UInt64;           # how many, of one local epoch; 0: the node's own
-  microbatch @27 :UInt32;         # examples at once; 0: a batch's
-  snapshotEvery @28 :Text;        # how often a round under way is kept for a restart; empty: never
+  peers @23 :List(CellPeer);      # the cells that the program names
+  dataNode @24 :Text;             # whose examples flow: the key of the turn's random choices; empty: this node's
+  examples @25 :UInt64;           # how many, of one local epoch; 0: the node's own
+  microbatch @26 :UInt32;         # examples at once; 0: a batch's
+  snapshotEvery @27 :Text;        # how often a round under way is kept for a restart; empty: never
 }
 
 struct Counted {

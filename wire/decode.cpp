@@ -200,8 +200,6 @@ struct Reader {
         assign.segment = judge.text(from.getSegment(), max_code, "assign.segment");
         assign.cell = from.getCell();
         assign.group = from.getGroup();
-        assign.microbatches = from.getMicrobatches();
-        judge.require(assign.microbatches > 0, "assign.microbatches is 0");
         const auto peers = from.getPeers();
         for (unsigned i = 0; i < judge.count(peers.size(), max_list, "assign.peers"); ++i) {
             assign.peers.push_back({peers[i].getCell(), judge.text(peers[i].getNode(), max_name, "assign.peers")});

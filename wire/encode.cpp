@@ -155,7 +155,6 @@ struct Writer {
         a.setSegment(text(m.segment));
         a.setCell(m.cell);
         a.setGroup(m.group);
-        a.setMicrobatches(m.microbatches);
         auto peers = a.initPeers(static_cast<unsigned>(m.peers.size()));
         for (unsigned i = 0; i < peers.size(); ++i) {
             peers[i].setCell(m.peers[i].cell);

@@ -155,7 +155,6 @@ struct Assign {
     std::string segment{};           // the layers that this node holds: "[0, 3)"; `model` is then a segment file
     std::uint32_t cell = 0;          // as the programs of the others number this one
     std::uint32_t group = 0;         // the replica of the mesh
-    std::uint32_t microbatches = 1;  // equal parts of a batch
     std::vector<CellPeer> peers{};   // the cells that the program names
     std::string data_node{};         // whose examples flow: the key of all random choices of the turn
     std::uint64_t examples = 0;      // so many, of one local epoch

@@ -50,7 +50,6 @@ inline Assign sample_assign(const Lease& lease) {
     assign.segment = "[0, 3)";
     assign.cell = 1;
     assign.group = 2;
-    assign.microbatches = 4;
     assign.peers = {{0, "site-a"}, {2, "site-b"}};
     assign.data_node = "site-a";
     assign.examples = 288;
