@@ -5,7 +5,6 @@
 
 #include <fmt/format.h>
 
-#include "common/assert.h"
 #include "data/gzip.h"
 
 namespace causeway {
@@ -17,6 +16,8 @@ constexpr std::uint32_t central_mark = 0x02014b50;
 constexpr std::uint32_t end_mark = 0x06054b50;
 constexpr std::uint16_t zip_version = 20;       // 2.0, as plain archives say
 constexpr std::uint16_t first_day = 0x0021;     // 1980-01-01 in DOS form
+constexpr std::size_t max_npz_name = 1024;
+constexpr std::size_t max_npz_rank = 32;        // as numpy's
 constexpr std::uint64_t entry_overhead = 4096;  // more than all that is written for an array besides its values
 
 std::string shape_tuple(const std::vector<std::int64_t>& shape) {
@@ -100,6 +101,12 @@ void put_end(ByteWriter& writer, std::uint16_t entries, std::uint32_t bytes, std
 Status check_sizes(std::span<const NamedArray> arrays) {
     std::uint64_t bytes = 0;
     for (const auto& array : arrays) {
+        if (array.name.size() > max_npz_name || array.shape.size() > max_npz_rank) {
+            return fail(ErrorKind::unsupported, "array_not_for_npz",
+                        fmt::format("an array with a name of {} bytes and {} dimensions does not fit an NPZ, which "
+                                    "takes up to {} bytes and {} dimensions; use safetensors",
+                                    array.name.size(), array.shape.size(), max_npz_name, max_npz_rank));
+        }
         bytes += array.values.size_bytes() + entry_overhead;
     }
     if (bytes >= std::numeric_limits<std::uint32_t>::max() || arrays.size() >= 0xffff) {
@@ -117,7 +124,6 @@ Result<Bytes> encode_npz(std::span<const NamedArray> arrays) {
     ByteWriter writer;
     std::vector<Entry> entries;
     for (const auto& array : arrays) {
-        ASSERT(array.name.size() <= 1024 && array.shape.size() <= 32);
         const Bytes npy = encode_npy(array);
         entries.push_back({array.name + ".npy", zip_crc32(npy), static_cast<std::uint32_t>(npy.size()),
                            static_cast<std::uint32_t>(writer.size())});

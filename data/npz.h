@@ -26,7 +26,8 @@ struct NamedArray {
     std::span<const float> values;  // as many as the shape says
 };
 
-/// errors  unsupported `too_large_for_npz`: 4 GiB or 65,535 arrays and more (the format's longer form is not written)
+/// errors  unsupported `too_large_for_npz`: 4 GiB or 65,535 arrays and more (the format's longer form is not written);
+///         `array_not_for_npz`: a name of over 1,024 bytes or over 32 dimensions, which numpy would not read
 /// cost    4 bytes an element and about 300 an array
 [[nodiscard]] Result<Bytes> encode_npz(std::span<const NamedArray> arrays);
 

@@ -72,5 +72,17 @@ TEST_CASE("equal arrays give equal archives, and what does not fit is refused", 
     CHECK(refused.error().code == "too_large_for_npz");
 }
 
+TEST_CASE("an array that numpy would not read is refused by its name's length and its dimensions", "[unit]") {
+    const std::vector<float> one{1};
+    const auto refusal = [&](std::size_t name, std::size_t rank) {
+        const NamedArray array{std::string(name, 'x'), std::vector<std::int64_t>(rank, 1), one};
+        const auto zip = encode_npz({&array, 1});
+        return zip ? "" : zip.error().code;
+    };
+    CHECK(refusal(1024, 32) == "");
+    CHECK(refusal(1025, 1) == "array_not_for_npz");
+    CHECK(refusal(1, 33) == "array_not_for_npz");
+}
+
 }  // namespace
 }  // namespace causeway
