@@ -33,6 +33,8 @@ void add_demo(Parser& parser) {
     app->add_flag("--keep", options->keep, "keep model, logs and parts of the data (default: gone after a success)");
     app->add_option("--link", options->link, "shape the clients' links: \"uplink=2mbit,downlink=8mbit,delay=20ms\"")
         ->type_name("MIX");
+    app->add_option("--slow", options->slow, "clients that compute as slowly: \"10x\", \"80% 1x; 20% 10x\"")
+        ->type_name("MIX");
     add_data(app, options->data);
     add_models(app, options->models);
     add_set(app, options->set);
@@ -64,6 +66,8 @@ void add_daemons(Parser& parser) {
     app->add_option("--state", join->state, "the node's state folder")->required()->type_name("DIR");
     add_choice(app, "--device", join->device, {"auto", "cpu"}, "what it trains on");
     add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
+    app->add_option("--slow", join->slow, "compute as slowly as a weaker machine, for tests: \"10x\"")
+        ->type_name("FACTOR");
     app->add_option("--policy", join->policy, "what this node will do (default: policy.toml in its state folder)")
         ->type_name("FILE");
     app->add_option("--allow", join->allow, "permit what sends activations of the data away: split")

@@ -72,6 +72,7 @@ struct JoinOptions {
     std::vector<std::string> data;
     std::string device = "auto";
     std::uint32_t threads = 1;
+    std::string slow;                // "10x"; empty: as fast as the machine is
     std::string policy;              // empty: STATE/policy.toml, where there is one
     std::vector<std::string> allow;  // "split"
     std::string wait = "10m";        // for an authority elsewhere, at the first start

@@ -41,6 +41,10 @@ Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
         TRY_ASSIGN(local.links,
                    simulation::parse_shaped_links(options.link, options.clients, local.experiment.experiment.seed));
     }
+    if (!options.slow.empty()) {
+        TRY_ASSIGN(local.slow,
+                   simulation::parse_slownesses(options.slow, options.clients, local.experiment.experiment.seed));
+    }
     TRY_ASSIGN(local.folder, make_folder(options.state));
     local.clients = options.clients;
     local.workers = options.workers;
@@ -173,7 +177,7 @@ Result<int> demo(const ShapedDemoOptions& options, Output output) {
 }  // namespace
 
 int run_demo(const DemoOptions& options, Output output) {
-    return run_shaped_demo({options, ""}, output);
+    return run_shaped_demo({options, "", ""}, output);
 }
 
 int run_shaped_demo(const ShapedDemoOptions& options, Output output) {

@@ -16,6 +16,7 @@
 #include "client/node.h"
 #include "common/reader.h"
 #include "common/text.h"
+#include "simulation/mix.h"
 
 namespace causeway::cli {
 namespace {
@@ -71,6 +72,7 @@ void print_policy(const node::Policy& policy, Output output) {
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
+    TRY_ASSIGN(const double slow, given.slow.empty() ? Result<double>(1.0) : simulation::parse_slowness(given.slow));
     const auto limits = std::make_shared<node::NodeLimits>();
     TRY(follow_settings(fs::path(given.state) / "node.toml", signal, {.node = limits}));
     ServiceManager manager;
@@ -99,6 +101,7 @@ Status serve(const JoinOptions& given, Output output) {
     const auto status = fmt::format("{} of federation {}", enrolment.name, enrolment.federation);
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);
+    options.slow = slow;
     options.alive = [&manager](Instant now) { manager.alive(now); };
     options.policy = std::move(policy);
     TRY_ASSIGN(options.listen, parse_address(given.listen));

@@ -142,6 +142,9 @@ Status LocalFederation::start_clients() {
         if (hosts() > 0) {
             more.insert(more.end(), {"--allow", "split"});
         }
+        if (!options_.slow.empty()) {
+            more.insert(more.end(), {"--slow", fmt::format("{:g}x", options_.slow[i])});
+        }
         TRY(start_node(name_of(i + 1), "client", more, i));
     }
     // Behind shaped links nobody reaches a host but over its client's own line, so everything goes by the coordinator.

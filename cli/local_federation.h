@@ -28,6 +28,7 @@ struct LocalOptions {
     std::uint32_t hosts = 1;                         // of an experiment whose model is cut; others need none
     std::uint32_t workers = 1;                       // of the coordinator
     std::vector<simulation::ShapedLink> links;       // of the clients; empty: the machine's own
+    std::vector<double> slow;                        // how many times as long each client computes; empty: once
     std::function<void(const std::string&)> status;  // what is being waited for
     std::function<void(const Json&)> working;        // how a long round goes: the status, or unset
 };

@@ -30,6 +30,7 @@ int run_plan(const PlanOptions& options, Output output);
 
 struct ShapedDemoOptions : DemoOptions {
     std::string link;  // a mix of the clients' links, empty: this machine's own; shaped_links.h
+    std::string slow;  // a mix of factors of the clients; empty: as fast as this machine
 };
 int run_shaped_demo(const ShapedDemoOptions& options, Output output);
 

@@ -65,7 +65,7 @@ Status Node::Parts::start() {
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
     session_options.splits = options.policy.allow_split;
-    trainer = std::make_unique<NodeTrainer>(enrolment.name, std::move(device), options.datasets);
+    trainer = std::make_unique<NodeTrainer>(enrolment.name, std::move(device), options.datasets, options.slow);
     TRY(start_link());
     if (enrolment.role == Role::host) {
         TRY_ASSIGN(const auto addresses, own_addresses(options.advertise, options.listen, link->port()));

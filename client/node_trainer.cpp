@@ -55,10 +55,12 @@ constexpr std::uint64_t evaluation_slice = 4096;  // examples: tens of milliseco
 
 }  // namespace
 
-NodeTrainer::NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets)
+NodeTrainer::NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets,
+                         double slow)
     : node_(std::move(node)),
       datasets_(std::move(datasets)),
       trainer_(std::move(device)),
+      slow_(slow, real_now, [this](Duration pause) { (void)closing_.pop_for(pause); }),
       thread_(std::make_unique<WorkThread>()) {}
 
 NodeTrainer::~NodeTrainer() {
@@ -67,6 +69,7 @@ NodeTrainer::~NodeTrainer() {
 
 void NodeTrainer::close() {
     stop();
+    closing_.close();
     thread_->post([this] { turns_.clear(); });
     thread_->close();
 }
@@ -177,7 +180,8 @@ Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Traini
     hooks.stop_requested = [&] { return generation_.load() != generation; };
     hooks.wants_snapshot = [&] { return keeper.due(); };
     hooks.keep = [&](const RunSnapshot& snapshot) { keeper.keep(snapshot); };
-    return train_assignment(trainer_, input, hooks, real_now);
+    slow_.resume();
+    return train_assignment(trainer_, input, hooks, [this] { return slow_.now(); });
 }
 
 // ---------------------------------------------------------------- turns
@@ -193,7 +197,9 @@ void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress
             if (shared->data_node == node_) {
                 TRY_ASSIGN(file, dataset_for(*shared));
             }
-            TurnHooks hooks{.send = send, .progress = {}, .stop_requested = {}, .clock = real_now};
+            slow_.resume();
+            TurnHooks hooks{
+                .send = send, .progress = {}, .stop_requested = {}, .clock = [this] { return slow_.now(); }};
             hooks.progress = [progress, told_at = real_now()](std::uint64_t step, std::uint64_t steps,
                                                               double loss) mutable {
                 if (real_now() - told_at >= progress_beat || step == steps) {
@@ -248,6 +254,7 @@ void NodeTrainer::advance(const TurnKey& key) {
     if (found == turns_.end()) {
         return;
     }
+    slow_.resume();
     const auto state = found->second.work->advance();
     if (!state) {
         end(key, fail(state.error()));
@@ -323,9 +330,11 @@ void NodeTrainer::evaluate(Assign assign, SharedBytes model,
 /// A slice, then behind whatever was posted meanwhile: a training waits for one slice at most, and each evaluation
 /// gets one between two trainings.
 void NodeTrainer::go_on(const std::shared_ptr<Evaluation>& evaluation) {
+    slow_.resume();
     if (const auto added = evaluation->sum->add_next(trainer_, evaluation->state, evaluation_slice); !added) {
         return evaluation->done(fail(added.error()));
     }
+    (void)slow_.now();
     if (evaluation->sum->done()) {
         return evaluation->done(evaluation->sum->finish());
     }

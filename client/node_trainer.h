@@ -12,8 +12,10 @@
 #include <string>
 #include <tuple>
 
+#include "client/slow_device.h"
 #include "client/training_work.h"
 #include "client/turn_work.h"
+#include "common/queue.h"
 #include "common/work_thread.h"
 #include "configs/dataset_file.h"
 #include "configs/evaluate.h"
@@ -22,7 +24,9 @@ namespace causeway::node {
 
 class NodeTrainer {
 public:
-    NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets);
+    /// slow  how many times as long all computing is made to take, at least 1
+    NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets,
+                double slow = 1);
     ~NodeTrainer();
     NodeTrainer(const NodeTrainer&) = delete;
     NodeTrainer& operator=(const NodeTrainer&) = delete;
@@ -81,6 +85,8 @@ private:
     std::map<std::string, std::filesystem::path> datasets_;
     std::map<std::string, std::shared_ptr<const DatasetFile>> loaded_;  // trainer thread; by name, options and seed
     Trainer trainer_;                            // trainer thread
+    BoundedQueue<int> closing_{1};               // closed when the thread is to end: no pause goes on then
+    SlowDevice slow_;                            // trainer thread
     std::map<TurnKey, RunningTurn> turns_;       // trainer thread
     std::deque<std::pair<std::string, StreamData>> early_;  // trainer thread; of turns that have not begun
     std::uint64_t admitted_bytes_ = 0;           // trainer thread; what the last training was allowed, and still has

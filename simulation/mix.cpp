@@ -216,6 +216,19 @@ Result<std::vector<LinkOptions>> parse_links(std::string_view text, std::size_t 
     return per_client<LinkOptions>(text, clients, seed, "link classes", parse_link);
 }
 
+Result<double> parse_slowness(std::string_view text) {
+    constexpr double most = 10'000;  // a second becomes three hours: more is a slip
+    TRY_ASSIGN(const double factor, parse_factor(text));
+    if (factor < 1 || factor > most) {
+        return bad_mix(text, "a machine is made slower, by 1x to 10000x, never faster");
+    }
+    return factor;
+}
+
+Result<std::vector<double>> parse_slownesses(std::string_view text, std::size_t clients, std::uint64_t seed) {
+    return per_client<double>(text, clients, seed, "speed classes", parse_slowness);
+}
+
 Result<std::vector<double>> parse_factors(std::string_view text, std::size_t clients, std::uint64_t seed) {
     return per_client<double>(text, clients, seed, "speed classes", parse_factor);
 }

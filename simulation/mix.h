@@ -31,6 +31,10 @@ Result<std::vector<ShapedLink>> parse_shaped_links(std::string_view text, std::s
 /// "80% 50us; 20% 2ms": the time that one example takes in training, per client; "10x" is ten times the usual one.
 /// errors: invalid `bad_mix`
 Result<std::vector<Duration>> parse_speeds(std::string_view text, std::size_t clients, std::uint64_t seed);
+/// "10x": how many times as long computing takes, where it is made to: 1 to 10,000. errors: invalid `bad_mix`
+Result<double> parse_slowness(std::string_view text);
+/// The same per client. errors: invalid `bad_mix`
+Result<std::vector<double>> parse_slownesses(std::string_view text, std::size_t clients, std::uint64_t seed);
 /// "75% 1x; 25% 10x": how many times as long a client's computing takes. errors: invalid `bad_mix`
 Result<std::vector<double>> parse_factors(std::string_view text, std::size_t clients, std::uint64_t seed);
 

@@ -1,5 +1,8 @@
 """Split learning and its groups with real processes: hosts and clients that are killed, missing or not allowed to."""
+import contextlib
+import json
 import os
+import sqlite3
 import unittest
 
 from federation import Child, Federation, events, free_port, run, DIGITS
@@ -30,6 +33,14 @@ class RelayFederation(Federation):
         done = self.command("experiment", "submit", "digits-gsfl", "--json", *SETTINGS, *arguments)
         assert done.returncode == 0, done.stdout + done.stderr
         return events(done.stdout)[0]["experiment"]
+
+    def decisions(self, experiment, kind):
+        """The details of the decision log's lines of that kind, in their order. Ends the coordinator, whose it is."""
+        self.children["coordinator"].stop()
+        with contextlib.closing(sqlite3.connect(os.path.join(self.state, "coordinator.db"))) as store:
+            lines = store.execute("SELECT detail FROM decisions WHERE experiment = ? AND kind = ? ORDER BY round",
+                                  (experiment, kind))
+            return [json.loads(detail) for (detail,) in lines]
 
     def replayed(self, experiment):
         done = self.command("experiment", "replay", experiment, "--json", "--data", f"digits={DIGITS}", deadline=120)
@@ -74,6 +85,22 @@ class Relays(unittest.TestCase):
         for name, more in regimes.items():
             with self.subTest(name):
                 self.check_end(self.federation.submit(*more), *more)
+
+    def test_a_slowed_client_is_measured_as_slow_and_changes_the_groups_and_no_bit_of_a_relay(self):
+        for number in (1, 2, 3):
+            slow = ("--slow", "40x") if number == 2 else ()
+            self.federation.start_client(number, self.federation.token(f"client-{number}"), ("--allow", "split", *slow))
+            self.federation.children[f"client-{number}"].event(lambda e: "joined" in e.get("text", ""))
+        self.federation.join_host()
+        more = ("--set", "regime.regroup=every-round", "--set", "regime.groups=2")
+        experiment = self.federation.submit(*more)
+        self.assertEqual("succeeded", self.federation.finish(experiment, deadline=120)["state"])
+        self.assertTrue(all(round["same"] for round in self.federation.replayed(experiment)))
+        one = ("--set", "regime.preset=split")
+        self.check_end(self.federation.submit(*one), *one)
+        for made in self.federation.decisions(experiment, "groups")[1:]:
+            self.assertEqual("client-2", max(made["seconds"], key=made["seconds"].get), made)
+            self.assertIn(["client-2"], made["groups"])  # the others' turns together take less
 
     def test_a_client_killed_in_its_turn_comes_back_and_its_turn_begins_anew(self):
         self.start()

@@ -111,6 +111,9 @@ TEST_CASE("one link is everybody's, and a client's own goes over its class", "[s
     CHECK(*parse_factors("10x", 2, 1) == std::vector<double>{10, 10});
     CHECK(*parse_factors("1x; client-1: 2.5x", 2, 1) == std::vector<double>{2.5, 1});
     CHECK_FALSE(parse_factors("10", 2, 1));
+    CHECK(*parse_slownesses("1x; client-2: 40x", 2, 1) == std::vector<double>{1, 40});
+    CHECK_FALSE(parse_slowness("0.5x"));  // nothing makes a machine faster
+    CHECK_FALSE(parse_slowness("20000x"));
     CHECK(*parse_speeds("1ms; client-2: 10x", 2, 1) == std::vector<Duration>{1ms, 200us});
 }
 
