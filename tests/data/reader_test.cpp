@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "data/csv.h"
 #include "data/gzip.h"
 #include "data/inspect.h"
 #include "data/reader.h"
@@ -111,6 +112,30 @@ TEST_CASE("limits on files hold", "[data][reader]") {
     limits.inflated_bytes = 10;
     check_error(read_dataset(folder.put("d.npy", gzip(array)), {}, limits), ErrorKind::overloaded,
                 "inflated_too_large");
+}
+
+TEST_CASE("a table that is read a block at a time is the table that is read at once", "[property][reader]") {
+    const TempFolder folder;
+    std::string text = "a,b,class\n";
+    for (int row = 0; text.size() < 3'000'000; ++row) {  // rows of every length lie across the blocks' ends
+        text += fmt::format("{},{:.{}f},{}\n", row, row / 7.0, row % 23, row % 3);
+    }
+    const DataOptions options{"class", {}, {}};
+    const auto at_once = parse_csv(as_bytes(text), "set.csv", options, {});
+    REQUIRE(at_once);
+    for (const bool packed : {false, true}) {
+        const auto path = packed ? folder.put("t.csv.gz", gzip(as_bytes(text))) : folder.put("t.csv", text);
+        const auto streamed = read_dataset(path, options);
+        REQUIRE(streamed);
+        CHECK(dataset_digest(*streamed) == dataset_digest(*at_once));
+        CHECK(streamed->features.capacity() < streamed->features.size() * 11 / 10);  // room was guessed, not doubled
+    }
+    auto bytes = gzip(as_bytes(text));
+    bytes.resize(bytes.size() / 2);
+    check_error(read_dataset(folder.put("cut.csv.gz", bytes), options), ErrorKind::corrupt, "bad_gzip");
+    text.insert(text.size() / 2, "\n1,x,2");
+    const auto wrong = read_dataset(folder.put("wrong.csv", text), options);
+    check_error(wrong, ErrorKind::corrupt, "ragged");
 }
 
 TEST_CASE("the digest is of shape, features and labels, whatever the file was", "[data][reader]") {

@@ -108,6 +108,18 @@ TEST_CASE("along random directions each layer's loss has the slope that its grad
     }
 }
 
+TEST_CASE("no kind of layer is left out of these tests", "[unit][layers]") {
+    for (const LayerKind* kind : layer_kinds()) {
+        const bool here = std::ranges::any_of(nets, [&](const Net& net) {
+            return std::ranges::any_of(net.layers, [&](const std::string& layer) {
+                return layer == kind->name || layer.starts_with(std::string(kind->name) + " ");
+            });
+        });
+        CAPTURE(kind->name);
+        CHECK((here || kind->name == "relu"));  // whose slope gradient_test.cpp holds to one written in double
+    }
+}
+
 TEST_CASE("each layer computes on the cpu what the reference does", "[kernels][layers]") {
     for (const Net& net : nets) {
         CAPTURE(name_of(net));

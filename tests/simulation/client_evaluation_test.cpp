@@ -22,6 +22,7 @@ struct Run {
     std::vector<Json> events;
     Digest model;
     std::string state;
+    std::uint32_t evaluated = 0;  // the last round with an evaluation in the store
 };
 
 /// Delays in milliseconds, one a client. `disturb` may crash somebody.
@@ -43,7 +44,12 @@ Run run(const std::string& experiment, const std::vector<int>& delays,
     REQUIRE(world.run_until([&] { return world.over(1); }, 1h));
     world.run_for(1s);
     CHECK(world.broken_rules().empty());
-    return {world.events(), world.last_model(1), world.state(1)};
+    Run done{world.events(), world.last_model(1), world.state(1)};
+    for (const auto& event : done.events) {
+        const bool measured = event["event"].text() == "round" && event["accuracy"].is_number();
+        done.evaluated = measured ? static_cast<std::uint32_t>(event["round"].integer()) : done.evaluated;
+    }
+    return done;
 }
 
 const Json& last_round(const Run& run) {
@@ -68,6 +74,15 @@ TEST_CASE("evaluation changes neither the model nor the rounds") {
     const auto with = run(text(""), {1, 5, 9});
     const auto seldom = run(text("every = 4\n"), {1, 5, 9});
     CHECK(with.model == seldom.model);
+    auto without = text("");
+    without.replace(without.find("\"clients\""), 9, "\"none\"");
+    const auto unmeasured = run(without, {1, 5, 9});
+    CHECK(unmeasured.state == "succeeded");
+    CHECK(unmeasured.evaluated == 0);
+    auto nothing_held_out = text("");  // as `none`, clients then train on all of their examples
+    nothing_held_out.replace(nothing_held_out.find("20%"), 3, "0%");
+    CHECK(run(nothing_held_out, {1, 5, 9}).model == unmeasured.model);
+    CHECK(unmeasured.events.size() == with.events.size());
     CHECK(seldom.events[0]["accuracy"].is_null());
     CHECK(last_round(seldom)["accuracy"].is_number());
 }
