@@ -52,7 +52,7 @@ struct Side {
                                      {.control = control, .bulk = nullptr, .streams = events}));
         streams = std::make_unique<Streams>(
             *link, events,
-            StreamCallbacks{std::move(deliver), [this](const std::string&, const Error& why) { lost.push(why); }});
+            StreamCallbacks{std::move(deliver), [this](const std::string&, Error why) { (void)lost.try_push(why); }});
         return {};
     }
     Status meet(const std::filesystem::path& peer, std::vector<std::string> addresses) {

@@ -14,7 +14,7 @@ constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED |
 }  // namespace
 
 Dialled::Dialled(SocketContext& context, ConnectionId connection)
-    : socket_(context, ZMQ_DEALER, watched), connection_(connection) {}
+    : socket_(context, ZMQ_DEALER, watched, node_frames), connection_(connection) {}
 
 Status Dialled::connect(const Address& to) {
     if (zmq_connect(socket_.socket(), ("tcp://" + to.text()).c_str()) != 0) {

@@ -348,7 +348,9 @@ Result<std::unique_ptr<Link>> Link::start(LinkOptions options, LinkQueues queues
     TRY_ASSIGN(auto contexts, make_contexts(options.credentials, options.listen.has_value()));
     auto state = std::make_unique<State>();
     if (options.listen) {
-        TRY_ASSIGN(state->listener, Listener::open(state->context, *options.listen));
+        const bool serves_all = options.credentials && options.credentials->identity.role == Role::coordinator;
+        const int frames = serves_all ? coordinator_frames : node_frames;
+        TRY_ASSIGN(state->listener, Listener::open(state->context, *options.listen, frames));
         state->port = state->listener->port();
         state->listens = true;
     }

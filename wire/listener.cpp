@@ -56,9 +56,9 @@ std::uint64_t bytes_received(int descriptor) {
 
 }  // namespace
 
-Result<std::unique_ptr<Listener>> Listener::open(SocketContext& context, const Address& address) {
-    auto listener =
-        std::make_unique<Listener>(MonitoredSocket(context, ZMQ_ROUTER, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED));
+Result<std::unique_ptr<Listener>> Listener::open(SocketContext& context, const Address& address, int frames) {
+    auto listener = std::make_unique<Listener>(
+        MonitoredSocket(context, ZMQ_ROUTER, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED, frames));
     TRY(listener->bind(address));
     return listener;
 }

@@ -22,9 +22,7 @@ constexpr int heartbeat_timeout_ms = 60'000;
 constexpr int handshake_ms = 10'000;
 constexpr int connect_timeout_ms = 8'000;
 constexpr int backlog = 1024;
-// One frame in ZeroMQ's pipe and one sealed beside it: two wait per connection.
-constexpr int send_high_water = 1;
-constexpr int receive_high_water = 2;
+constexpr int receive_high_water = 2;  // of whom we may not know yet: it bounds what a stranger makes us hold
 
 }  // namespace
 
@@ -37,12 +35,12 @@ SocketContext::~SocketContext() {
     }
 }
 
-MonitoredSocket::MonitoredSocket(SocketContext& context, int type, int events)
+MonitoredSocket::MonitoredSocket(SocketContext& context, int type, int events, int frames)
     : socket_(zmq_socket(context.get(), type)) {
     ASSERT(socket_ != nullptr);
     set(ZMQ_IPV6, 1);
     set(ZMQ_LINGER, 0);
-    set(ZMQ_SNDHWM, send_high_water);
+    set(ZMQ_SNDHWM, frames);
     set(ZMQ_RCVHWM, receive_high_water);
     const std::int64_t longest = static_cast<std::int64_t>(max_sealed_bytes);
     zmq_setsockopt(socket_, ZMQ_MAXMSGSIZE, &longest, sizeof(longest));

@@ -34,7 +34,8 @@ private:
 /// A socket together with its monitor, closed in the one order that never hangs libzmq: monitor, its pair, the socket.
 class MonitoredSocket {
 public:
-    MonitoredSocket(SocketContext& context, int type, int events);
+    /// `frames`: how many wait in each connection's pipe to be sent; one more waits sealed.
+    MonitoredSocket(SocketContext& context, int type, int events, int frames);
     ~MonitoredSocket();
     MonitoredSocket(MonitoredSocket&& other) noexcept;
     MonitoredSocket& operator=(MonitoredSocket&&) = delete;
@@ -69,13 +70,19 @@ private:
     bool monitor_more_ = true;
 };
 
+// Frames in a pipe. A pipe of one stands still until ZeroMQ's thread and ours have both had a turn: streams were ten
+// times slower by it. A coordinator's thousand connections would hold a thousand such pipes full of sealed chunks.
+constexpr int node_frames = 16;
+constexpr int coordinator_frames = 1;
+
 /// Hands a frame over without copying it. `routing` first, where the socket is a ROUTER.
 LinkPort::Sent send_frame(void* socket, const std::string* routing, Bytes& frame);
 
 class Listener {
 public:
     /// errors  io: port_in_use, cannot_listen
-    static Result<std::unique_ptr<Listener>> open(SocketContext& context, const Address& address);
+    static Result<std::unique_ptr<Listener>> open(SocketContext& context, const Address& address,
+                                                  int frames);
     explicit Listener(MonitoredSocket socket) : socket_(std::move(socket)) {}
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
