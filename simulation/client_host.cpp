@@ -21,6 +21,9 @@ void ClientHost::die(Crash how) {
     received_.clear();
     pending_.clear();
     work_.crash(how);
+    if (how == Crash::power) {
+        around_.invariants.lost_power(options_.node);
+    }
     around_.network.vanish(link_, Side::client);
     around_.turns.lose(options_.node);
     end_life();
@@ -79,6 +82,7 @@ void ClientHost::release(const node::Effects& effects) {
         }
         around_.transcript.add(options_.node, [&] { return "-> coordinator " + describe(message); });
         remember(message);
+        around_.invariants.offers(options_.node, message);
         around_.network.send(Side::client, link_, message);
     }
     for (const auto& job : effects.jobs) {
@@ -205,6 +209,7 @@ void ClientHost::evaluate(const node::Evaluate& job) {
 
 /// The work is done at the instant the training ends, so a crash or stop before leaves nothing behind.
 void ClientHost::train(const node::Train& job) {
+    around_.invariants.trains(options_.node, job.assign);
     const auto run = ++trainings_;
     const auto time = from_seconds(seconds(work_.time_to_train(job.assign)) * slowness_);
     queue_.after(time / 2, life_, [this, run, lease = job.assign.lease] {

@@ -51,6 +51,12 @@ void CoordinatorHost::event(const CoordinatorEvent& event) {
     if (queue_.now() < life_.stopped_until) {
         queue_.at(life_.stopped_until, life_, [this, event] { this->event(event); });
     } else {
+        if (const auto* heard = std::get_if<causeway::MessageReceived>(&event)) {
+            const auto session = sessions_.find(heard->session);
+            if (session != sessions_.end()) {
+                around_.invariants.heard(around_.nodes[session->second], heard->message);
+            }
+        }
         take(machine_->step(now(), event));
     }
 }

@@ -127,6 +127,7 @@ void Invariants::check_sum(const SaveCommit& save) {
         weight += found != members.end() ? found->second.weight : 0;
     }
     require(weight > 0, "the weights of a commit add up to nothing");
+    heard_.erase({epoch_, save.experiment, save.round});
     attempts_.erase({epoch_, save.experiment, save.round});
 }
 
@@ -232,6 +233,18 @@ void Invariants::told_operator(const Message& message) {
 
 // ---------------------------------------------------------------- sums and clients
 
+void Invariants::heard(const std::string& node, const Message& message) {
+    const auto* offer = std::get_if<Offer>(&message);
+    if (offer == nullptr || offer->lease.epoch != epoch_) {
+        return;
+    }
+    const RoundKey round{epoch_, offer->lease.experiment, offer->lease.round};
+    const auto open = attempts_.find(round);  // nobody has a lease of a round that is over
+    if (open != attempts_.end() && open->second.contains(node) && offer->lease.attempt >= open->second.at(node)) {
+        heard_[round].emplace(node, offer->update.digest);
+    }
+}
+
 void Invariants::absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed) {
     if (absorbed.fetch_error || absorbed.refusal) {
         return;
@@ -240,12 +253,29 @@ void Invariants::absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbe
         seen_[absorbed.experiment].relays.here.insert(absorbed.update);
         return;
     }
-    auto& sum = in_sum_[{epoch_, absorbed.experiment, absorbed.round}];
+    const RoundKey round{epoch_, absorbed.experiment, absorbed.round};
+    const auto offers = heard_.find(round);
+    require(offers != heard_.end() && offers->second.contains({absorbed.node, absorbed.update}),
+            "its update is in a sum without a lease", absorbed.node);
+    auto& sum = in_sum_[round];
     const auto added = sum.emplace(absorbed.node, InSum{absorbed.update, job.update.weight}).second;
     require(added, "its update is in one sum twice", absorbed.node);
 }
 
+void Invariants::offers(const std::string& node, const Message& message) {
+    if (const auto* offer = std::get_if<Offer>(&message)) {
+        offered_[node].emplace(offer->update.digest, offer->update.experiment);
+    }
+}
+
+void Invariants::trains(const std::string& node, const Assign& assign) {
+    const bool waits = std::ranges::any_of(
+        offered_[node], [&](const auto& offer) { return offer.second == assign.lease.experiment; });
+    require(!waits || liars_.contains(node), "trains on while an update of it has no fate", node);
+}
+
 void Invariants::resolved(const std::string& node, const node::ResolvePending& what) {
+    offered_[node].erase(what.update.digest);
     if (liars_.contains(node)) {
         return;
     }

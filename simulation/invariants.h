@@ -4,11 +4,13 @@
 //   a cohort is sorted, without doubles, of the size that the file asks for, and its members work on nothing else
 //   a commit's participants are of its persisted cohort, at least the quorum, none of them dropped or refused in it,
 //   and exactly those whose updates were added to this process's sum of that round; their weights add up to more than 0
-//   an update is in a sum at most once per process and round, and its client is told `counted` only after that
+//   an update is in a sum at most once per process and round, after it was offered to this process under a lease of
+//   that round which was not older than the last one assigned, and its client is told `counted` only after that
 //   nothing is said before it is durable: an assignment names a persisted cohort and the last committed model;
 //   `committed`, `dropped`, verdicts, `ended`, an operator's events and a submission's answer repeat the store
 //   attempts rise within an epoch and round
-//   a client's state moves on once for each commit that has its update, and it gives up no update that counts
+//   a client's state moves on once for each commit that has its update, and it gives up no update that counts;
+//   it trains for an experiment only when it knows what became of every update it has offered for it
 #pragma once
 
 #include <map>
@@ -31,9 +33,14 @@ public:
     void persisted(const Persist& persist);
     void sent(const std::string& node, const Message& message);
     void told_operator(const Message& message);
+    void heard(const std::string& node, const Message& message);
     void opened(const RoundOpened& opened);
     void absorbed(const AbsorbUpdate& job, const UpdateAbsorbed& absorbed);
+    void offers(const std::string& node, const Message& message);
+    void trains(const std::string& node, const Assign& assign);
     void resolved(const std::string& node, const node::ResolvePending& what);
+    /// The node has lost what it had not flushed: what it offered may be among that.
+    void lost_power(const std::string& node) { offered_.erase(node); }
     /// It lies: what it believes is its own affair from here on.
     void distrust(const std::string& node) { liars_.insert(node); }
 
@@ -102,6 +109,8 @@ private:
     std::map<ExperimentId, Experiment::Sync> rules_;  // of its file
     std::map<RoundKey, std::map<std::string, std::uint32_t>> attempts_;
     std::map<RoundKey, Members> in_sum_;
+    std::map<RoundKey, std::set<std::pair<std::string, Digest>>> heard_;  // offered under a good lease
+    std::map<std::string, std::map<Digest, ExperimentId>> offered_;       // by node: what it knows no fate of
     std::set<std::tuple<std::string, ExperimentId, std::uint32_t>> moved_on_;
     std::set<std::string> liars_;
     std::uint64_t epoch_ = 0;

@@ -89,7 +89,9 @@ Bytes damaged(RandomStream& random, Bytes bytes, const Bytes& earlier) {
 
 Message forge(RandomStream& random, const Lease& own, const HeldUpdate& offer) {
     const auto lease = another_lease(random, own);
-    switch (random.below(8)) {
+    switch (random.below(9)) {
+        case 8:  // once more what it offered, in the hope that it is added once more
+            return Offer{own, offer};
         case 0:
         case 1:
         case 2:
