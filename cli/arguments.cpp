@@ -82,6 +82,8 @@ void add_daemons(Parser& parser) {
         ->type_name("ADDR");
     app->add_option("--advertise", join->advertise, "a host's: address for clients, instead of all global ones")
         ->type_name("HOST[:PORT]");
+    app->add_option("--reach", join->reach, "dial a host there (a forwarded port), not where it says (repeatable)")
+        ->type_name("HOST=ADDR");
     add_data(app, join->data);
 }
 

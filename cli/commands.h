@@ -79,6 +79,7 @@ struct JoinOptions {
     bool share_labels = false;
     std::string listen = "*:0";           // of a host
     std::vector<std::string> advertise;
+    std::vector<std::string> reach;  // NODE=ADDR
 };
 int run_join(const JoinOptions& options, Output output);
 

@@ -48,6 +48,21 @@ void say_what_an_operator_can_do(const node::Enrolment& enrolment, const std::st
                             enrolment.federation, shell_quoted(own_path().string()), shell_quoted(state)));
 }
 
+Result<std::map<std::string, std::string>> read_reach(const std::vector<std::string>& arguments) {
+    std::map<std::string, std::string> reach;
+    for (const auto& argument : arguments) {
+        const auto equals = std::min(argument.find('='), argument.size());
+        const auto address = parse_address(argument.substr(std::min(equals + 1, argument.size())));
+        if (equals == 0 || !address) {
+            return fail(ErrorKind::invalid, "bad_address",
+                        fmt::format("--reach {}: a host's name and an address are needed, as in host-1=10.0.0.3:7401",
+                                    argument));
+        }
+        reach[argument.substr(0, equals)] = address->text();
+    }
+    return reach;
+}
+
 Result<node::Policy> read_policy(const JoinOptions& given) {
     TRY_ASSIGN(auto policy, node::load_policy(given.state, given.policy));
     if (!given.allow.empty()) {
@@ -73,6 +88,7 @@ Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
     TRY_ASSIGN(const double slow, given.slow.empty() ? Result<double>(1.0) : simulation::parse_slowness(given.slow));
+    TRY_ASSIGN(auto reach, read_reach(given.reach));
     const auto limits = std::make_shared<node::NodeLimits>();
     TRY(follow_settings(fs::path(given.state) / "node.toml", signal, {.node = limits}));
     ServiceManager manager;
@@ -106,6 +122,7 @@ Status serve(const JoinOptions& given, Output output) {
     options.policy = std::move(policy);
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     options.advertise = given.advertise;
+    options.reach = std::move(reach);
     options.limits = limits;
     options.say = [say](const std::string& line) { say(line); };
     TRY_ASSIGN(const auto node, node::Node::start(std::move(enrolment), std::move(options)));

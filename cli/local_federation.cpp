@@ -43,9 +43,11 @@ Result<std::unique_ptr<LocalFederation>> LocalFederation::start(LocalOptions opt
     TRY_ASSIGN(auto coordinator, federation->start_coordinator("127.0.0.1:0"));
     federation->processes_.push_back(std::move(coordinator));
     TRY(federation->connect());
+    TRY(federation->start_hosts());
+    TRY(federation->wait_for("host", federation->hosts()));
     TRY(federation->shape_links());
     TRY(federation->start_clients());
-    TRY(federation->wait_for_clients());
+    TRY(federation->wait_for("client", federation->options_.clients));
     return federation;
 }
 
@@ -112,18 +114,40 @@ std::uint32_t LocalFederation::hosts() const {
     return options_.experiment.mesh.stages > 1 ? options_.hosts : 0;
 }
 
-/// One line per client, behind which the coordinator is.
+/// One line per client; behind it are the coordinator and the hosts, each at a port of its own.
 Status LocalFederation::shape_links() {
     if (options_.links.empty()) {
         return {};
     }
     TRY_ASSIGN(const auto coordinator, read_addresses(options_.folder / "coordinator" / "operator" / "address"));
+    std::vector<Address> there = {coordinator.front()};
+    TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
+    for (std::uint32_t i = 0; i < hosts(); ++i) {
+        for (const auto& node : nodes["nodes"].items()) {
+            if (node["node"].text() == demo_host_name(i)) {
+                TRY_ASSIGN(auto address, parse_address(node["addresses"].items().front().text()));
+                there.push_back(std::move(address));
+            }
+        }
+    }
     std::vector<ShapedRoute> routes;
-    for (std::size_t i = 0; i < options_.links.size(); ++i) {
-        routes.push_back({i, coordinator.front()});
+    for (const auto& to : there) {
+        for (std::size_t client = 0; client < options_.links.size(); ++client) {
+            routes.push_back({client, to});
+        }
     }
     TRY_ASSIGN(shaped_, ShapedLinks::start(options_.links, routes, options_.experiment.experiment.seed));
     return {};
+}
+
+/// With links, a client dials each host at its own end of its line.
+std::vector<std::string> LocalFederation::ways_to_hosts(std::size_t client) const {
+    std::vector<std::string> words;
+    for (std::uint32_t i = 0; shaped_ && i < hosts(); ++i) {
+        const auto port = shaped_->port((i + 1) * options_.links.size() + client);
+        words.insert(words.end(), {"--reach", fmt::format("{}=127.0.0.1:{}", demo_host_name(i), port)});
+    }
+    return words;
 }
 
 /// With links, a client's token leads to its own end of its line.
@@ -136,6 +160,13 @@ Result<std::string> LocalFederation::token_for(std::optional<std::uint32_t> line
     return format_token(token);
 }
 
+Status LocalFederation::start_hosts() {
+    for (std::uint32_t i = 0; i < hosts(); ++i) {
+        TRY(start_node(demo_host_name(i), "host", {"--allow", "split", "--listen", "127.0.0.1:0"}, {}));
+    }
+    return {};
+}
+
 Status LocalFederation::start_clients() {
     for (std::uint32_t i = 0; i < options_.clients; ++i) {
         std::vector<std::string> more = {"--data", data_argument(parts_[i])};
@@ -145,20 +176,16 @@ Status LocalFederation::start_clients() {
         if (!options_.slow.empty()) {
             more.insert(more.end(), {"--slow", fmt::format("{:g}x", options_.slow[i])});
         }
-        TRY(start_node(name_of(i + 1), "client", more, i));
-    }
-    // Behind shaped links nobody reaches a host but over its client's own line, so everything goes by the coordinator.
-    const std::vector<std::string> direct = {"--allow", "split", "--listen", "127.0.0.1:0"};
-    const std::vector<std::string> relayed = {"--allow", "split"};
-    for (std::uint32_t i = 0; i < hosts(); ++i) {
-        TRY(start_node(name_of(options_.clients + 1 + i), "host", shaped_ ? relayed : direct, {}));
+        const auto ways = ways_to_hosts(i);
+        more.insert(more.end(), ways.begin(), ways.end());
+        TRY(start_node(demo_client_name(i), "client", more, i));
     }
     return {};
 }
 
 std::string LocalFederation::name_of(std::size_t process) const {
     const auto node = static_cast<std::uint32_t>(process - 1);
-    return node < options_.clients ? demo_client_name(node) : demo_host_name(node - options_.clients);
+    return node < hosts() ? demo_host_name(node) : demo_client_name(node - hosts());
 }
 
 Status LocalFederation::start_node(const std::string& name, const std::string& role,
@@ -175,23 +202,22 @@ Status LocalFederation::start_node(const std::string& name, const std::string& r
     return {};
 }
 
-/// Only then does the coordinator know their dataset.
-Status LocalFederation::wait_for_clients() {
+/// Only then does the coordinator know the clients' dataset and where hosts are.
+Status LocalFederation::wait_for(const std::string& role, std::uint32_t count) {
     TRY_ASSIGN(
         const bool joined, until([&]() -> Result<bool> {
             TRY(all_running());
             TRY_ASSIGN(const auto nodes, session_->ask("node.list", Json::object()));
-            const auto online = [&nodes](std::string_view role) {
-                return static_cast<std::uint32_t>(std::ranges::count_if(nodes["nodes"].items(), [&](const Json& node) {
+            const auto online = static_cast<std::uint32_t>(
+                std::ranges::count_if(nodes["nodes"].items(), [&](const Json& node) {
                     return node["role"].text() == role && node["state"].text() == "online";
                 }));
-            };
-            options_.status(fmt::format("{} of {} clients have joined", online("client"), options_.clients));
-            return online("client") >= options_.clients && online("host") >= hosts();
+            options_.status(fmt::format("{} of {} {}s have joined", online, count, role));
+            return online >= count;
         }));
     if (!joined) {
-        return fail(ErrorKind::timed_out, "clients_missing",
-                    "not all clients joined in time; their logs lie in " + options_.folder.string());
+        return fail(ErrorKind::timed_out, "nodes_missing",
+                    fmt::format("not all {}s joined in time; their logs lie in {}", role, options_.folder.string()));
     }
     return {};
 }

@@ -54,7 +54,7 @@ public:
     void stop();
 
     [[nodiscard]] const std::filesystem::path& folder() const { return options_.folder; }
-    /// The coordinator's, then the clients', then the hosts'.
+    /// The coordinator's, then the hosts', then the clients'.
     [[nodiscard]] std::vector<Process>& processes() { return processes_; }
     /// A client's part of the data, from 0.
     [[nodiscard]] const std::filesystem::path& part(std::size_t client) const { return parts_[client].path; }
@@ -64,12 +64,14 @@ private:
     Result<Process> start_coordinator(const std::string& listen);
     Status connect();
     Status shape_links();
+    Status start_hosts();
     Status start_clients();
+    [[nodiscard]] std::vector<std::string> ways_to_hosts(std::size_t client) const;
     /// Over that client's line, where there are shaped ones.
     Status start_node(const std::string& name, const std::string& role, const std::vector<std::string>& more,
                       std::optional<std::uint32_t> line);
     [[nodiscard]] Result<std::string> token_for(std::optional<std::uint32_t> line, const std::string& given) const;
-    Status wait_for_clients();
+    Status wait_for(const std::string& role, std::uint32_t count);
     Status all_running();
     [[nodiscard]] std::uint32_t hosts() const;
     [[nodiscard]] std::string name_of(std::size_t process) const;
@@ -77,7 +79,7 @@ private:
 
     LocalOptions options_;
     std::vector<WrittenPart> parts_;       // clients' in order, the held-out one last if there is one
-    std::unique_ptr<ShapedLinks> shaped_;  // a route for each client; ends after the processes
+    std::unique_ptr<ShapedLinks> shaped_;  // for each client a route to the coordinator and each host; outlives them
     std::vector<Process> processes_;       // the coordinator first
     std::unique_ptr<OperatorSession> session_;
     Json submitted_;  // the reply

@@ -229,7 +229,13 @@ void Node::Parts::on(const LinkEvent& event) {
             streams->attach(connection, address(), welcome->session);
         }
         if (const auto* roster = std::get_if<Roster>(&e.message)) {
-            return streams->roster(*roster, now);
+            auto known = *roster;
+            for (auto& entry : known.entries) {
+                if (const auto there = options.reach.find(entry.node); there != options.reach.end()) {
+                    entry.addresses = {there->second};
+                }
+            }
+            return streams->roster(known, now);
         }
         if (std::holds_alternative<Assign>(e.message)) {
             link->set_pace(connection, Pace::leased);

@@ -32,6 +32,7 @@ struct NodeOptions {
     Policy policy;                                // what it will do, and what not
     Address listen{"*", 0};                       // of a host: where clients open their streams; port 0: any free one
     std::vector<std::string> advertise;           // of a host, in place of all its global addresses
+    std::map<std::string, std::string> reach;     // hosts that are dialled there, whatever the roster says of them
     std::shared_ptr<NodeLimits> limits = std::make_shared<NodeLimits>();
     std::function<void(Instant)> alive;           // on each turn of the loop, at least once a second
     std::function<std::int64_t()> unix_now = wall_clock_unix_s;  // certificates

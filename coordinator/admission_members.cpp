@@ -21,6 +21,7 @@ Json row_of(const CertificateRecord& record, const Json* online, bool connected)
                                        .set("state", connected ? "online" : "offline")
                                        .set("software", Json())
                                        .set("compute", Json())
+                                       .set("addresses", Json::array())
                                        .set("datasets", Json::array())
                                        .set("experiment", Json());
     if (record.revoked_unix_s) {

@@ -186,6 +186,15 @@ Json describe_datasets(const std::vector<DatasetDeclaration>& datasets) {
     return all;
 }
 
+/// Where other nodes reach it: a host that is connected.
+Json addresses(const Member* member) {
+    auto all = Json::array();
+    for (const auto& address : member != nullptr ? member->addresses : std::vector<std::string>()) {
+        all.push(address);
+    }
+    return all;
+}
+
 Json describe_node(const std::string& node, const Member* member, const std::vector<DatasetDeclaration>& datasets) {
     return Json::object()
         .set("node", node)
@@ -195,6 +204,7 @@ Json describe_node(const std::string& node, const Member* member, const std::vec
                                         : "online")
         .set("software", member != nullptr ? Json(member->software) : Json())
         .set("compute", member != nullptr ? Json(member->compute_signature) : Json())
+        .set("addresses", addresses(member))
         .set("datasets", describe_datasets(datasets));
 }
 

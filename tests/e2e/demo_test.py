@@ -81,6 +81,15 @@ class Demo(unittest.TestCase):
         # Two rounds of 19 KB up and 19 KB down over 1 and 1 Mbit/s, and their delays: no machine is faster.
         self.assertGreater(shaped["seconds"], 2 * 2 * 4810 * 4 * 8 / 1e6)
 
+    def test_smashed_data_too_go_over_the_slow_links_and_change_no_bit(self):
+        short = ("demo", "digits-gsfl", "--data", f"digits={DIGITS}", "--set", "experiment.rounds=2", "--clients", "3",
+                 "--set", "sync.min_clients=3", "--json")
+        plain, shaped = (events(run(*short, *link, deadline=120).stdout)[-1]
+                         for link in ((), ("--link", "uplink=2mbit,downlink=8mbit,delay=2ms")))
+        self.assertEqual(plain["model_sha256"], shaped["model_sha256"])
+        # All that three lines of 2 Mbit/s can carry at a time: no machine is faster.
+        self.assertGreater(shaped["seconds"], 0.95 * shaped["stream_bytes_up"] * 8 / 3 / 2e6)
+
     def test_an_interrupted_demo_leaves_nothing_behind(self):
         with tempfile.TemporaryDirectory() as folder:
             running = Child(["demo", "digits-fedavg", "--data", f"digits={DIGITS}", "--json", "--set", "experiment.rounds=5000"],

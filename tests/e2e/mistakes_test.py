@@ -38,6 +38,7 @@ COMMANDS = [
     ("join nonsense --state {d}/n1", 2, ["token new --name"]),
     ("join causeway-join-1.AAAA --state {d}/n1", 2, ["copy it again"]),
     ("join nonsense --state {d}/n1 --data digits", 2, ["NAME=PATH"]),
+    ("join nonsense --state {d}/n1 --reach host-1", 2, ["--reach host-1", "host-1=10.0.0.3:7401"]),
     ("join nonsense --state {d}/n1 --data x={d}/ok.csv --data x={d}/ok.csv", 2, ["given twice"]),
     ("join nonsense --state {d}/n1 --device gpu", 2, ["--device", "cpu"]),
     ("join nonsense --state {d}/n1 --allow all", 2, ["--allow", "split"]),
