@@ -53,7 +53,7 @@ Result<std::map<std::string, std::string>> read_reach(const std::vector<std::str
     for (const auto& argument : arguments) {
         const auto equals = std::min(argument.find('='), argument.size());
         const auto address = parse_address(argument.substr(std::min(equals + 1, argument.size())));
-        if (equals == 0 || !address) {
+        if (equals == 0 || equals == argument.size() || !address) {
             return fail(ErrorKind::invalid, "bad_address",
                         fmt::format("--reach {}: a host's name and an address are needed, as in host-1=10.0.0.3:7401",
                                     argument));
