@@ -48,10 +48,8 @@ Result<SwarmUpdate> make_update_for(const Assign& assign) {
     TRY_ASSIGN(const auto codec, parse_codec(assign.uplink));
     const auto& table = chain.table();
     const auto state = ModelState::zeros(table);
-    const ArenaRanges wanted{RangeSet::all(table.arena_size(ArenaKind::trainable)),
-                             RangeSet::all(table.arena_size(ArenaKind::buffers)), RangeSet{}};
     const ArenaValues values{state.trainable.values, state.buffers.values, state.frozen.values};
-    return SwarmUpdate{encode_update(codec, make_update(table, wanted, values)), assign.model};
+    return SwarmUpdate{encode_update(codec, make_update(table, exchanged_ranges(table), values)), assign.model};
 }
 
 struct Stage {

@@ -16,7 +16,7 @@ namespace {
 
 /// What a person wants to know of a valid file in one line.
 std::string summary(const Experiment& experiment) {
-    const auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    const auto chain = parse_chain(experiment);
     const auto parameters = chain ? chain->table().arena_size(ArenaKind::trainable) : 0;
     return fmt::format("{}: {} on \"{}\", {} rounds, {} layers, {} parameters ({} as f32)", experiment.experiment.name,
                        experiment.regime.preset, experiment.data.dataset, experiment.experiment.rounds,

@@ -23,6 +23,9 @@ Result<Assign> read_evaluation_request(const Request& request) {
     assign.cohort = static_cast<std::uint32_t>(body["cohort"].integer());
     assign.regime = body["regime"].text();
     assign.submitted_by = body["submitted_by"].text();
+    for (const Json& before : body["continues"].items()) {
+        assign.continues.push_back(static_cast<std::uint64_t>(before.integer()));
+    }
     TRY_ASSIGN(assign.model, digest_from_hex(body["model"].text()));
     if (assign.dataset.empty() || assign.architecture.empty() || assign.model_bytes == 0 ||
         assign.model_bytes >> 62 != 0) {

@@ -106,8 +106,14 @@ void NodeFiles::find_model(const Digest& model, std::uint64_t bytes, std::functi
     });
 }
 
-void NodeFiles::read_model(const Digest& model, std::function<void(Result<SharedBytes>)> done) {
-    thread_->post([this, model, done = std::move(done)] { done(model_bytes(model)); });
+void NodeFiles::start_evaluation(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
+    thread_->post([this, assign, done = std::move(done)] {
+        done([&]() -> Result<TrainingStart> {
+            TRY_ASSIGN(auto model, model_bytes(assign.model));
+            TRY_ASSIGN(auto base, folder_.base(assign.lease.experiment, assign.continues));
+            return TrainingStart{std::move(model), std::move(base), std::nullopt};
+        }());
+    });
 }
 
 Result<SharedBytes> NodeFiles::model_bytes(const Digest& model) {

@@ -39,8 +39,10 @@ public:
     void apply(std::vector<Persist> persists, std::function<void()> done);
     /// Whether it is here; where it is not, there is room for it now. errors of the answer: io `cache_full`
     void find_model(const Digest& model, std::uint64_t bytes, std::function<void(Result<bool>)> done);
+    /// A cached model, and the base to go with it; no run under way.
+    ///
     /// errors of the answer  not_found `not_cached`; corrupt; io
-    void read_model(const Digest& model, std::function<void(Result<SharedBytes>)> done);
+    void start_evaluation(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
     /// Takes a fetched and verified file into the cache. Downloads beside it that are not `under_way` go: nobody will
     /// ask for them again.
     void adopt_model(const Digest& model, const std::filesystem::path& file, std::vector<Digest> under_way,

@@ -148,17 +148,17 @@ void Node::Parts::evaluate(const Evaluate& job) {
         if (!here) {
             return evaluated(job, fail(here.error()));
         }
-        files->read_model(job.assign.model, [q = queue, job](Result<SharedBytes> model) {
-            q->push(EvaluationModel{job, std::move(model)});
+        files->start_evaluation(job.assign, [q = queue, job](Result<TrainingStart> start) {
+            q->push(EvaluationModel{job, std::move(start)});
         });
     });
 }
 
 void Node::Parts::on(const EvaluationModel& event) {
-    if (!event.model) {
-        return evaluated(event.job, fail(event.model.error()));
+    if (!event.start) {
+        return evaluated(event.job, fail(event.start.error()));
     }
-    trainer->evaluate(event.job.assign, *event.model,
+    trainer->evaluate(event.job.assign, *event.start,
                       [this, job = event.job](const Result<Figures>& figures) { evaluated(job, figures); });
 }
 

@@ -47,7 +47,7 @@ struct ModelHere {
 /// A model to evaluate, or why it is not here.
 struct EvaluationModel {
     Evaluate job;
-    Result<SharedBytes> model;
+    Result<TrainingStart> start;
 };
 /// What a cell of this node starts its turn from.
 struct StartTurn {

@@ -293,7 +293,7 @@ void NodeTrainer::stop_turn(const Lease& lease) {
 /// One evaluation at work. It keeps its own examples: a training of another experiment may change what is loaded.
 struct NodeTrainer::Evaluation {
     Assign assign;
-    SharedBytes model;
+    TrainingStart start;
     std::function<void(Result<Figures>)> done;
     std::optional<Chain> chain{};
     ModelState state{};
@@ -301,10 +301,9 @@ struct NodeTrainer::Evaluation {
     std::optional<FiguresSum> sum{};
 };
 
-void NodeTrainer::evaluate(Assign assign, SharedBytes model,
-                           std::function<void(Result<Figures>)> done) {
+void NodeTrainer::evaluate(Assign assign, TrainingStart start, std::function<void(Result<Figures>)> done) {
     const auto evaluation =
-        std::make_shared<Evaluation>(Evaluation{std::move(assign), std::move(model), std::move(done)});
+        std::make_shared<Evaluation>(Evaluation{std::move(assign), std::move(start), std::move(done)});
     thread_->post([this, evaluation] {
         const auto begun = [&]() -> Status {
             TRY_ASSIGN(const auto file, dataset_for(evaluation->assign));
@@ -314,8 +313,9 @@ void NodeTrainer::evaluate(Assign assign, SharedBytes model,
             }
             TRY_ASSIGN(evaluation->chain, Chain::from_architecture(evaluation->assign.architecture));
             TRY(check_dataset_fits(*file->test, *evaluation->chain));
-            TRY_ASSIGN(evaluation->state, from_safetensors(*evaluation->chain, evaluation->model.view()));
-            evaluation->model = {};
+            TRY_ASSIGN(evaluation->state, start_of(*evaluation->chain, evaluation->start.model.view(),
+                                                   evaluation->start.base, evaluation->assign.lease.round));
+            evaluation->start = {};
             evaluation->held_out = *file->test;
             evaluation->sum.emplace(*evaluation->chain, evaluation->held_out);
             return {};

@@ -58,7 +58,7 @@ public:
     /// On the held-out examples, in slices between which a training goes first.
     ///
     /// errors of the answer  not_found `no_holdout`: nothing is held out here; as the dataset's and the model's
-    void evaluate(Assign assign, SharedBytes model, std::function<void(Result<Figures>)> done);
+    void evaluate(Assign assign, TrainingStart start, std::function<void(Result<Figures>)> done);
     /// threads  thread-safe
     void stop() { ++generation_; }
 

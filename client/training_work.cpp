@@ -7,6 +7,7 @@
 #include "compression/update_format.h"
 #include "configs/snapshot_rule.h"
 #include "model/checkpoint.h"
+#include "model/local_state.h"
 #include "model/optimizer_state.h"
 
 namespace causeway::node {
@@ -31,7 +32,7 @@ Result<Work> parse(const Assign& assign) {
 }
 
 Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const std::function<Duration()>& clock) {
-    TRY_ASSIGN(auto start, from_safetensors(work.chain, input.model));
+    TRY_ASSIGN(auto start, start_of(work.chain, input.model, input.base, input.assign.lease.round));
     TrainJob job{.program = work.program, .chain = work.chain, .start = std::move(start), .optimizer = work.optimizer};
     job.batch = input.assign.batch;
     job.local_epochs = input.assign.local_epochs;
@@ -47,13 +48,23 @@ Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const st
     return job;
 }
 
-/// All trainable values and buffers travel; frozen ones never change.
 Bytes encode(const Work& work, const ModelState& end) {
     const auto& table = work.chain.table();
-    const ArenaRanges wanted{RangeSet::all(table.arena_size(ArenaKind::trainable)),
-                             RangeSet::all(table.arena_size(ArenaKind::buffers)), RangeSet{}};
     const ArenaValues arenas{end.trainable.values, end.buffers.values, end.frozen.values};
-    return encode_update(work.uplink, make_update(table, wanted, arenas));
+    return encode_update(work.uplink, make_update(table, exchanged_ranges(table), arenas));
+}
+
+/// What the node keeps of the model for itself goes from the base, where it was before, to the next one.
+Status keep_own(const Work& work, const TrainingInput& input, const ModelState& end, StateSections& sections) {
+    const auto& table = work.chain.table();
+    if (!has_local_tensors(table)) {
+        return {};
+    }
+    const auto before = input.base.find(std::string(local_section));
+    TRY_ASSIGN(sections[std::string(local_section)],
+               keep_local(table, before == input.base.end() ? ByteView{} : before->second,
+                          input.assign.lease.round, end));
+    return {};
 }
 
 }  // namespace
@@ -65,6 +76,15 @@ Result<AssignedWork> parse_work(const Assign& assign) {
     TRY(check_runnable(program, chain));
     TRY_ASSIGN(auto data, parse_data_options(assign.data_options));
     return AssignedWork{std::move(chain), std::move(program), std::move(optimizer), std::move(data)};
+}
+
+Result<ModelState> start_of(const Chain& chain, ByteView model, const StateSections& base, std::uint32_t round) {
+    TRY_ASSIGN(auto start, from_safetensors(chain, model));
+    const auto own = base.find(std::string(local_section));
+    if (has_local_tensors(chain.table()) && own != base.end()) {
+        TRY(put_local(chain.table(), own->second, round, start));
+    }
+    return start;
 }
 
 Status check_compute(const AssignedWork& work, const Status& bf16) {
@@ -88,6 +108,7 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
     if (input.assign.optimizer_state == "keep") {
         output.sections[std::string(optimizer_section)] = encode_optimizer_state(result.optimizer_state);
     }
+    TRY(keep_own(work, input, result.end, output.sections));
     output.held = {.experiment = input.assign.lease.experiment,
                    .round = input.assign.lease.round,
                    .digest = sha256(output.update),

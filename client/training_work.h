@@ -29,6 +29,10 @@ struct AssignedWork {
 };
 /// errors   invalid: a text is wrong, or the program does not fit the chain; unsupported: an instruction
 Result<AssignedWork> parse_work(const Assign& assign);
+/// A round's model with what this node keeps of it for itself (model/local_state.h), if it has worked on it before.
+///
+/// errors   corrupt: the model's bytes, or `bad_local_state`
+Result<ModelState> start_of(const Chain& chain, ByteView model, const StateSections& base, std::uint32_t round);
 /// Whether the device computes as the optimizer asks: `bf16` is what it says of computing in that.
 Status check_compute(const AssignedWork& work, const Status& bf16);
 

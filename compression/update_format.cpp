@@ -175,6 +175,11 @@ DecodeLimits decode_limits(const TensorTable& table) {
     return limits;
 }
 
+ArenaRanges exchanged_ranges(const TensorTable& table) {
+    return {table.ranges(ArenaKind::trainable, Exchange::shared), table.ranges(ArenaKind::buffers, Exchange::shared),
+            RangeSet{}};
+}
+
 Update make_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas) {
     Update update;
     for (const auto& tensor : table.tensors) {

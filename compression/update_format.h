@@ -37,6 +37,10 @@ DecodeLimits decode_limits(const TensorTable& table);
 using ArenaRanges = std::array<RangeSet, 3>;                // by ArenaKind
 using ArenaValues = std::array<std::span<const float>, 3>;  // by ArenaKind
 
+/// What training changes and others are told of: trainable values and buffers, but for tensors that stay with their
+/// node. Frozen values are nobody's to send.
+ArenaRanges exchanged_ranges(const TensorTable& table);
+
 /// One part per tensor that the wanted ranges touch, values copied from the arenas.
 ///
 /// shapes  arenas[kind] f32[table.arena_size(kind)]; wanted[kind] within it. Empty sets are skipped.

@@ -20,6 +20,7 @@
 #include "data/data_options.h"
 #include "data/partition.h"
 #include "model/chain.h"
+#include "model/local_state.h"
 #include "model/optimizer.h"
 #include "model/presets.h"
 #include "split/flow.h"
@@ -61,13 +62,35 @@ std::string path_of(LayerError::Place place) {
 }
 
 void check_layers(const Experiment& experiment, Found& found) {
-    const auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    const auto chain = parse_chain(experiment);
     if (chain) {
         return;
     }
     for (const auto& error : chain.error()) {
         const bool one_layer = error.place == LayerError::Place::layer;
         found.push_back({path_of(error.place), one_layer ? std::optional(error.layer) : std::nullopt, error.message});
+    }
+}
+
+/// Norms that stay at the clients: the coordinator has none to evaluate with, and a segment on its tour has no home.
+void check_local_norms(const Experiment& experiment, Found& found) {
+    const auto chain = parse_chain(experiment);
+    if (!chain || !has_local_tensors(chain->table())) {
+        return;
+    }
+    const auto* where = experiment.model.batch_norm == "local" ? "model.batch_norm" : "model.layers";
+    if (experiment.mesh.stages > 1) {
+        found.push_back({where,
+                         {},
+                         fmt::format("batch norms that stay at their clients do not go with {}, where one client's "
+                                     "layers are handed to the next; choose batch_norm = \"average\" or \"group\"",
+                                     experiment.regime.preset)});
+    } else if (experiment.evaluation.at_coordinator()) {
+        found.push_back({where,
+                         {},
+                         fmt::format("batch norms that stay at their clients leave the coordinator none to evaluate "
+                                     "with; choose evaluation.where = \"clients\" (it is \"{}\")",
+                                     experiment.evaluation.where)});
     }
 }
 
@@ -203,6 +226,8 @@ struct JointCheck {
 const std::vector<JointCheck>& joint_checks() {
     static const std::vector<JointCheck> checks = {
         {{"data.shape", "model.layers", "model.loss"}, check_layers},
+        {{"data.shape", "model.layers", "model.loss", "model.batch_norm", "mesh.stages", "evaluation.where"},
+         check_local_norms},
         {{"train.optimizer.kind", "train.optimizer.learning_rate", "train.optimizer.momentum",
           "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon",
           "train.optimizer.weight_decay", "train.schedule.kind"},

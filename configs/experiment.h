@@ -101,6 +101,7 @@ struct Experiment {
     struct Model {
         std::vector<std::string> layers;  // as spelt in the file, checked by model/chain.h
         std::string loss = "cross-entropy";
+        std::string batch_norm = "average";  // average | local | group: model/batch_norm_rule.h
         std::string init_from = "none";  // a model's name at the coordinator: configs/initial_model.h
         bool operator==(const Model&) const = default;
     } model;

@@ -102,6 +102,12 @@ std::vector<Field> model_fields() {
                 "`weights=W,W,...`, one a class), `mean-squared-error` (numbers) or `binary-cross-entropy` (several "
                 "yes-or-no labels an example).",
          .example = R"("cross-entropy smoothing=0.1")"},
+        {.path = "model.batch_norm", .access = MEMBER(model.batch_norm), .choices = {"average", "local", "group"},
+         .doc = "What becomes of `batchnorm`, also in `residual`: scale, shift and statistics are averaged like all "
+                "parameters (`average`), stay with each client and never travel (`local`; the model is then evaluated "
+                "at the clients), or group norms take its place (`group`: at most 32 groups of at least 4 channels). "
+                "Layers that say `local` or `groupnorm` themselves are left as they are.",
+         .example = R"("local")"},
         {.path = "model.init_from", .access = MEMBER(model.init_from), .check = check_init_from,
          .doc = "The model to start from: a name that the coordinator maps to a safetensors file with `--model "
                 "NAME=PATH`, or `none`: from the seed. `NAME@SHA256` accepts that file only.",

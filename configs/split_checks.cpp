@@ -10,6 +10,7 @@
 #include "common/text.h"
 #include "compression/codec.h"
 #include "configs/split_plan.h"
+#include "configs/workload.h"
 #include "model/chain.h"
 #include "split/flow.h"
 
@@ -174,7 +175,7 @@ void check_mesh(const Experiment& experiment, Found& found) {
 }
 
 void check_cut(const Experiment& experiment, Found& found) {
-    const auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    const auto chain = parse_chain(experiment);
     const auto* shape = shape_of(experiment.flow.kind);
     if (!is_split(experiment) || !chain || shape == nullptr || shape->stages != experiment.mesh.stages) {
         return;

@@ -58,8 +58,14 @@ PartitionSpec partition_of(const Experiment& experiment) {
     return spec;
 }
 
+tl::expected<Chain, std::vector<LayerError>> parse_chain(const Experiment& experiment) {
+    const auto& model = experiment.model;
+    return Chain::parse(model.layers, experiment.data.shape, model.loss,
+                        parse_batch_norm_rule(model.batch_norm).value_or(BatchNormRule::average));
+}
+
 Result<Chain> chain_of(const Experiment& experiment) {
-    auto chain = Chain::parse(experiment.model.layers, experiment.data.shape, experiment.model.loss);
+    auto chain = parse_chain(experiment);
     if (!chain) {
         return fail(bad_layers(chain.error()));
     }

@@ -19,6 +19,8 @@ namespace causeway {
 [[nodiscard]] DataOptions data_options_of(const Experiment& experiment);
 /// For demo, simulate and `data split`, where one process hands out the data.
 [[nodiscard]] PartitionSpec partition_of(const Experiment& experiment);
+/// The model as the file describes it, batch_norm's rule carried out; or all that is wrong with it.
+[[nodiscard]] tl::expected<Chain, std::vector<LayerError>> parse_chain(const Experiment& experiment);
 /// errors  invalid `bad_configuration`: only for an experiment that did not come from read_experiment
 [[nodiscard]] Result<Chain> chain_of(const Experiment& experiment);
 

@@ -46,6 +46,10 @@ std::string ClientEvaluation::missing() const {
 }
 
 Request evaluate_request(const Assign& assignment) {
+    auto continues = Json::array();
+    for (const auto experiment : assignment.continues) {
+        continues.push(experiment);
+    }
     const auto body = Json::object()
                           .set("name", assignment.experiment_name)
                           .set("experiment", assignment.lease.experiment)
@@ -58,7 +62,8 @@ Request evaluate_request(const Assign& assignment) {
                           .set("model_bytes", assignment.model_bytes)
                           .set("cohort", assignment.cohort)
                           .set("regime", assignment.regime)
-                          .set("submitted_by", assignment.submitted_by);
+                          .set("submitted_by", assignment.submitted_by)
+                          .set("continues", std::move(continues));
     return {evaluation_request(assignment.lease.experiment, assignment.lease.round), "evaluate", body.dump()};
 }
 

@@ -11,12 +11,6 @@ namespace {
 
 constexpr std::array kinds{ArenaKind::trainable, ArenaKind::buffers, ArenaKind::frozen};
 
-// Everything that training changes; frozen values are nobody's to send.
-ArenaRanges exchanged(const TensorTable& table) {
-    return {RangeSet::all(table.arena_size(ArenaKind::trainable)), RangeSet::all(table.arena_size(ArenaKind::buffers)),
-            RangeSet{}};
-}
-
 // In double and in order of elements: it is shown and logged, so it too must be the same in every run.
 double distance(std::span<const float> a, std::span<const float> b) {
     double squares = 0;
@@ -40,7 +34,7 @@ RoundInput::RoundInput(Chain chain, RoundRules rules, std::uint32_t round, Model
       round_(round),
       start_(std::move(start)),
       start_digest_(start_digest.empty() ? model_digest(chain_, start_) : start_digest),
-      firewall_{exchanged(chain_.table()), rules_.cohort, rules_.norm_bound, rules_.codec.fidelity},
+      firewall_{exchanged_ranges(chain_.table()), rules_.cohort, rules_.norm_bound, rules_.codec.fidelity},
       limits_(decode_limits(chain_.table())) {}
 
 tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, const HeldUpdate& offered,

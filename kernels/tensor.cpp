@@ -65,4 +65,16 @@ const TensorInfo* TensorTable::find(std::string_view name) const {
     return found == tensors.end() ? nullptr : &*found;
 }
 
+RangeSet TensorTable::ranges(ArenaKind kind, Exchange exchange) const {
+    std::vector<Range> found;
+    for (const auto& tensor : tensors) {
+        if (tensor.arena == kind && tensor.exchange == exchange && tensor.range().size() > 0) {
+            found.push_back(tensor.range());
+        }
+    }
+    auto made = RangeSet::make(std::move(found), arena_size(kind));
+    ASSERT(made.has_value());
+    return *std::move(made);
+}
+
 }  // namespace causeway

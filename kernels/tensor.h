@@ -24,6 +24,9 @@ std::string to_string(const Shape& shape);
 enum class ArenaKind : std::uint8_t { trainable = 0, buffers = 1, frozen = 2 };
 std::string_view to_string(ArenaKind kind);
 
+/// Whether a tensor is agreed on with others, or each node keeps its own, which never leaves it.
+enum class Exchange : std::uint8_t { shared, local };
+
 struct TensorInfo {
     std::string name;          // "dense1.weight"
     DType dtype = DType::f32;
@@ -31,6 +34,7 @@ struct TensorInfo {
     std::uint32_t layer = 0;   // index in the chain
     ArenaKind arena = ArenaKind::trainable;
     std::uint64_t offset = 0;  // elements, in its arena
+    Exchange exchange = Exchange::shared;
 
     bool operator==(const TensorInfo&) const = default;
     [[nodiscard]] Range range() const {
@@ -48,6 +52,8 @@ struct TensorTable {
     /// The tensor that holds this element, or nullptr.
     [[nodiscard]] const TensorInfo* at(ArenaKind kind, std::uint64_t element) const;
     [[nodiscard]] const TensorInfo* find(std::string_view name) const;
+    /// The elements of one arena that are exchanged so.
+    [[nodiscard]] RangeSet ranges(ArenaKind kind, Exchange exchange) const;
 };
 
 }  // namespace causeway

@@ -1,8 +1,9 @@
 // batchnorm: each channel is normalised over the batch in training, by running statistics otherwise.
 //
 // The running mean and variance are buffers: they travel with an update and are averaged like parameters, by the same
-// weights. Where clients' data differ much that mean fits nobody; `groupnorm` has no such statistics.
-// Source: Ioffe and Szegedy 2015; momentum and epsilon are PyTorch's.
+// weights. Where clients' data differ much that mean fits nobody: `groupnorm` has no such statistics, and of `batchnorm
+// local` nothing leaves its node (model/batch_norm_rule.h).
+// Source: Ioffe and Szegedy 2015; momentum and epsilon are PyTorch's. Li et al. 2021, FedBN.
 #include <fmt/format.h>
 
 #include "model/norm.h"
@@ -41,8 +42,10 @@ private:
 
 class BatchNorm : public Layer {
 public:
+    explicit BatchNorm(Exchange exchange) : exchange_(exchange) {}
+
     std::string_view kind() const override { return "batchnorm"; }
-    std::string text() const override { return "batchnorm"; }
+    std::string text() const override { return exchange_ == Exchange::local ? "batchnorm local" : "batchnorm"; }
 
     bool backward_reads_output() const override { return false; }
     Result<Boundary> infer(const Boundary& input) const override {
@@ -55,10 +58,10 @@ public:
     std::vector<ParameterSpec> parameters(const Boundary& input) const override {
         const std::int64_t channels = input.front().shape.back();
         const InitRule zeros{InitRule::Kind::zeros, 0}, ones{InitRule::Kind::ones, 0};
-        return {{"weight", {channels}, ArenaKind::trainable, ones},
-                {"bias", {channels}, ArenaKind::trainable, zeros},
-                {"running_mean", {channels}, ArenaKind::buffers, zeros},
-                {"running_var", {channels}, ArenaKind::buffers, ones}};
+        return {{"weight", {channels}, ArenaKind::trainable, ones, exchange_},
+                {"bias", {channels}, ArenaKind::trainable, zeros, exchange_},
+                {"running_mean", {channels}, ArenaKind::buffers, zeros, exchange_},
+                {"running_var", {channels}, ArenaKind::buffers, ones, exchange_}};
     }
     Result<std::unique_ptr<LayerPlan>> prepare(PlanCache& plans, const Boundary& input, std::int64_t rows,
                                                Purpose purpose) const override {
@@ -71,15 +74,21 @@ public:
         TRY(plan->prepare(purpose));
         return plan;
     }
+
+private:
+    Exchange exchange_;
 };
 
 Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+    if (arguments.size() == 1 && arguments[0] == "local") {
+        return std::make_shared<const BatchNorm>(Exchange::local);
+    }
     TRY(expect_arguments(batchnorm_layer, arguments, 0));
-    return std::make_shared<const BatchNorm>();
+    return std::make_shared<const BatchNorm>(Exchange::shared);
 }
 
 }  // namespace
 
-const LayerKind batchnorm_layer{"batchnorm", "batchnorm", parse};
+const LayerKind batchnorm_layer{"batchnorm", "batchnorm [local]", parse};
 
 }  // namespace causeway

@@ -113,7 +113,7 @@ std::string all_messages(const Errors& errors) {
 }  // namespace
 
 tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers, const Shape& input,
-                                         std::string_view loss) {
+                                         std::string_view loss, BatchNormRule norms) {
     Errors errors;
     check_input(input, errors);
     LossSpec loss_spec = read_loss(loss, errors);
@@ -128,7 +128,7 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
     bool shapes_known =
         std::ranges::none_of(errors, [](const LayerError& error) { return error.place == LayerError::Place::input; });
     for (std::size_t i = 0; i < layers.size(); ++i) {
-        auto added = chain.add_text(layers[i], shapes_known);
+        auto added = chain.add_text(layers[i], shapes_known, norms);
         if (!added) {
             shapes_known = false;
             errors.push_back({i, std::move(added).error().message});
@@ -144,10 +144,10 @@ tl::expected<Chain, Errors> Chain::parse(const std::vector<std::string>& layers,
 }
 
 /// A layer, or a preset that stands for several.
-Status Chain::add_text(std::string_view text, bool shapes_known) {
+Status Chain::add_text(std::string_view text, bool shapes_known, BatchNormRule norms) {
     TRY_ASSIGN(const auto preset, expand_preset(text));
     for (const std::string& layer : preset.value_or(std::vector<std::string>{std::string(text)})) {
-        TRY(add_layer(layer, shapes_known));
+        TRY(add_layer(layer, shapes_known, norms));
     }
     return layers_.size() <= max_layers
                ? Status{}
@@ -155,8 +155,11 @@ Status Chain::add_text(std::string_view text, bool shapes_known) {
                       fmt::format("with it the model has more than {} layers", max_layers));
 }
 
-Status Chain::add_layer(std::string_view text, bool shapes_known) {
+Status Chain::add_layer(std::string_view text, bool shapes_known, BatchNormRule norms) {
     TRY_ASSIGN(auto layer, parse_layer(text));
+    if (shapes_known) {
+        TRY_ASSIGN(layer, with_batch_norm_rule(std::move(layer), boundaries_.back(), norms));
+    }
     layers_.push_back(std::move(layer));
     if (!shapes_known) {
         return {};
@@ -194,7 +197,8 @@ Status Chain::add_tensors() {
                                   .shape = std::move(parameter.shape),
                                   .layer = static_cast<std::uint32_t>(layers_.size() - 1),
                                   .arena = parameter.arena,
-                                  .offset = begin});
+                                  .offset = begin,
+                                  .exchange = parameter.exchange});
     }
     first_tensor_.push_back(table_.tensors.size());
     return {};

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "model/batch_norm_rule.h"
 #include "model/layer.h"
 #include "model/loss.h"
 
@@ -40,7 +41,8 @@ public:
     ///
     /// A text may be a preset (model/presets.h). shapes   input: one example, without the batch
     static tl::expected<Chain, std::vector<LayerError>> parse(const std::vector<std::string>& layers,
-                                                              const Shape& input, std::string_view loss);
+                                                              const Shape& input, std::string_view loss,
+                                                              BatchNormRule norms = BatchNormRule::average);
     /// Reads what architecture() wrote. Total: any text gives a chain or an error.
     ///
     /// errors   invalid `bad_architecture`
@@ -85,8 +87,8 @@ public:
 
 private:
     Chain() = default;
-    Status add_text(std::string_view text, bool shapes_known);
-    Status add_layer(std::string_view text, bool shapes_known);
+    Status add_text(std::string_view text, bool shapes_known, BatchNormRule norms);
+    Status add_layer(std::string_view text, bool shapes_known, BatchNormRule norms);
     Status add_tensors();
     [[nodiscard]] Result<std::size_t> cut_after(std::string_view kind, std::size_t occurrence) const;
     [[nodiscard]] std::vector<std::string> kinds() const;

@@ -39,6 +39,7 @@ struct ParameterSpec {
     Shape shape;
     ArenaKind arena = ArenaKind::trainable;
     InitRule init;
+    Exchange exchange = Exchange::shared;
 };
 
 /// Whether a plan will only run forward; at a run, whether it is a step of training.

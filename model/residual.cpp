@@ -1,7 +1,8 @@
 // residual N: the basic block of a residual network, as one layer of the chain, so that a cut falls before or after it.
 //
 //   y = relu(norm(conv(relu(norm(conv(x))))) + shortcut(x)), convolutions 3x3 without a bias, the first strided;
-// the shortcut is x itself, or norm(conv 1x1) where the shape changes. The norm is batchnorm, or `groupnorm G`.
+// the shortcut is x itself, or norm(conv 1x1) where the shape changes. The norm is batchnorm, with `local` one whose
+// tensors stay with their node, or `groupnorm G`.
 // Source: He et al. 2016, figure 2 and option B; torchvision's BasicBlock.
 #include <algorithm>
 
@@ -108,13 +109,19 @@ std::shared_ptr<const Layer> layer_of(const std::string& text) {
 
 class Residual : public Layer {
 public:
-    Residual(std::int64_t filters, std::int64_t stride, std::int64_t groups)
-        : filters_(filters), stride_(stride), groups_(groups), main_(main_parts()), projection_(shortcut_parts()) {}
+    Residual(std::int64_t filters, std::int64_t stride, std::int64_t groups, Exchange exchange)
+        : filters_(filters),
+          stride_(stride),
+          groups_(groups),
+          exchange_(exchange),
+          main_(main_parts()),
+          projection_(shortcut_parts()) {}
 
     std::string_view kind() const override { return "residual"; }
     std::string text() const override {
-        return fmt::format("residual {}{}{}", filters_, stride_ == 1 ? "" : fmt::format(" stride {}", stride_),
-                           groups_ == 0 ? "" : fmt::format(" groupnorm {}", groups_));
+        return fmt::format("residual {}{}{}{}", filters_, stride_ == 1 ? "" : fmt::format(" stride {}", stride_),
+                           groups_ == 0 ? "" : fmt::format(" groupnorm {}", groups_),
+                           exchange_ == Exchange::local ? " local" : "");
     }
 
     Result<Boundary> infer(const Boundary& input) const override {
@@ -141,7 +148,10 @@ public:
     }
 
 private:
-    std::string norm() const { return groups_ == 0 ? "batchnorm" : fmt::format("groupnorm {}", groups_); }
+    std::string norm() const {
+        return groups_ > 0 ? fmt::format("groupnorm {}", groups_)
+               : exchange_ == Exchange::local ? "batchnorm local" : "batchnorm";
+    }
     std::vector<Sequence::Part> main_parts() const {
         return {{"conv1", layer_of(fmt::format("conv {} 3x3 stride {} nobias", filters_, stride_))},
                 {"norm1", layer_of(norm())},
@@ -159,11 +169,14 @@ private:
     }
 
     std::int64_t filters_, stride_, groups_;  // groups 0: batchnorm
+    Exchange exchange_;                       // of its batch norms
     Sequence main_;
     Sequence projection_;
 };
 
 Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+    const bool local = !arguments.empty() && arguments.back() == "local";
+    arguments = arguments.first(arguments.size() - (local ? 1 : 0));
     if (arguments.empty() || arguments.size() % 2 == 0) {
         return fail(ErrorKind::invalid, "bad_layer", fmt::format("residual: write \"{}\"", residual_layer.form));
     }
@@ -180,11 +193,14 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
                                     residual_layer.form));
         }
     }
-    return std::make_shared<const Residual>(filters, stride, groups);
+    if (local && groups > 0) {
+        return fail(ErrorKind::invalid, "bad_layer", "residual: local is about batch norms; leave it or groupnorm out");
+    }
+    return std::make_shared<const Residual>(filters, stride, groups, local ? Exchange::local : Exchange::shared);
 }
 
 }  // namespace
 
-const LayerKind residual_layer{"residual", "residual FILTERS [stride N] [groupnorm GROUPS]", parse};
+const LayerKind residual_layer{"residual", "residual FILTERS [stride N] [groupnorm GROUPS|local]", parse};
 
 }  // namespace causeway

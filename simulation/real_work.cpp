@@ -220,7 +220,8 @@ Reply RealClientWork::evaluate(const node::Evaluate& job) {
             return fail(ErrorKind::not_found, "no_holdout", "nothing is held out at " + name_);
         }
         TRY_ASSIGN(const auto chain, Chain::from_architecture(job.assign.architecture));
-        TRY_ASSIGN(const auto state, from_safetensors(chain, models_.at(job.assign.model)));
+        TRY_ASSIGN(const auto state, node::start_of(chain, models_.at(job.assign.model), base_of(job.assign),
+                                                    job.assign.lease.round));
         return evaluate_dataset(*trainer_, chain, state, *file->test);
     }();
     return node::evaluation_reply(job.request, figures);

@@ -106,6 +106,26 @@ TEST_CASE("values that do not go together are refused where they stand", "[confi
                Contains("data.partition must be a table with the keys kind, alpha"));
 }
 
+TEST_CASE("batch norms that stay at the clients need clients that evaluate and a model that is not cut",
+          "[configs][unit]") {
+    const auto norms = with("\"relu\"", "\"batchnorm\", \"relu\"");
+    const std::vector<std::string> local{"model.batch_norm=\"local\""};
+    CHECK(all_errors(norms).empty());
+    CHECK_THAT(all_errors(norms, {"model.batch_norm=\"global\""}), Contains("average") && Contains("group"));
+    CHECK_THAT(all_errors(norms, local), Contains("choose evaluation.where = \"clients\" (it is \"coordinator\")"));
+    CHECK(all_errors(with("\"relu\"", "\"relu\""), local).empty());  // without norms there is nothing to keep
+    const std::vector<std::string> at_clients{local[0], "evaluation.where=\"clients\""};
+    CHECK(all_errors(norms, at_clients).empty());
+    auto split = at_clients;
+    split.insert(split.end(), {"regime.preset=\"split\"", "regime.cut=\"relu\""});
+    CHECK_THAT(all_errors(norms, split), Contains("do not go with split"));
+    split[0] = "model.batch_norm=\"group\"";
+    CHECK_THAT(all_errors(norms, split), !Contains("norm"));
+    // Said by the layer itself it is the same, and is reported there.
+    CHECK_THAT(all_errors(with("\"relu\"", "\"batchnorm local\", \"relu\"")),
+               Contains("e.toml:12:10") && Contains("\"clients\""));
+}
+
 TEST_CASE("an unknown aggregator or codec is refused with the list of known ones", "[configs][unit]") {
     for (const auto* rule : {"trimmed-mean 0.2", "krum 1", "median", "mena"}) {
         CAPTURE(rule);

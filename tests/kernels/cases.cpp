@@ -89,7 +89,14 @@ const std::vector<Window> convolutions = {
     window_of(3, 6, 3, 16, 3, 1, 1, 1), window_of(2, 8, 16, 32, 3, 1, 1, 1), window_of(2, 7, 13, 11, 3, 2, 1, 1),
     window_of(2, 9, 32, 16, 5, 1, 2, 1), window_of(5, 6, 64, 64, 1, 1, 0, 1), window_of(2, 8, 32, 64, 1, 2, 0, 1),
     window_of(2, 6, 6, 4, 3, 1, 1, 2),  window_of(2, 6, 32, 32, 3, 1, 1, 32), window_of(2, 8, 17, 33, 2, 2, 0, 1)};
+/// Windows that cover each place of the image exactly once.
+Window tiled(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t channels, std::int64_t window) {
+    return {.batch = batch, .height = rows * window, .width = columns * window, .channels = channels,
+            .out_height = rows, .out_width = columns, .outputs = channels, .window_height = window,
+            .window_width = window, .stride = window};
+}
 const std::vector<Window> pools = {
+    tiled(3, 3, 2, 19, 2),             tiled(2, 2, 3, 64, 3),
     window_of(0, 4, 3, 3, 2, 2, 0, 1), window_of(1, 1, 1, 1, 1, 1, 0, 1), window_of(3, 6, 5, 5, 2, 2, 0, 1),
     window_of(2, 7, 16, 16, 3, 2, 1, 1), window_of(4, 8, 33, 33, 2, 2, 0, 1), window_of(2, 4, 67, 67, 4, 1, 0, 1)};
 const std::vector<ops::NormShape> norms = {{0, 3, 4, 2, 1e-5},  {1, 1, 1, 1, 1e-5},   {5, 1, 7, 1, 1e-5},

@@ -246,7 +246,8 @@ TEST_CASE("a layer's text gives the layer back", "[unit][layers]") {
     for (const char* text :
          {"conv 16 3x3", "conv 16 3x2 stride 2 valid groups 4 nobias", "conv 8 5x5 pad 1", "maxpool 2",
           "maxpool 3 stride 2 pad 1", "avgpool 2", "globalavgpool", "dropout 0.25", "silu", "layernorm", "groupnorm 8",
-          "batchnorm", "residual 64", "residual 128 stride 2", "residual 64 groupnorm 8"}) {
+          "batchnorm", "batchnorm local", "residual 64", "residual 64 local",
+          "residual 8 stride 2 local", "residual 128 stride 2", "residual 64 groupnorm 8"}) {
         REQUIRE(must(parse_layer(text))->text() == text);
     }
     REQUIRE(must(parse_layer("conv 16 3 same pad 0"))->text() == "conv 16 3x3 valid");
@@ -271,7 +272,11 @@ TEST_CASE("a layer's text gives the layer back", "[unit][layers]") {
                              "groupnorm",
                              "groupnorm 0",
                              "layernorm 3",
+                             "batchnorm global",
+                             "batchnorm local local",
                              "residual",
+                             "residual local",
+                             "residual 8 groupnorm 2 local",
                              "residual 8 stride",
                              "residual 8 groupnorm 9",
                              "residual 8 twice 2",
