@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/file.h"
+#include "common/queue.h"
 #include "tests/wire/link_fixtures.h"
 #include "wire/part_file.h"
 #include "wire/transfer_tables.h"
@@ -188,15 +189,31 @@ TEST_CASE("a transfer that moves, however slowly, is not stalled; one that stand
 
 // ---------------------------------------------------------------- the engine over sockets
 
-/// Two links with engines and an open session between them; each serves what is put into its shelf.
+/// What an engine serves. Its thread alone holds it: the test hands over what is to be added.
+struct Shelf {
+    BoundedQueue<std::pair<Digest, Blob>> added{64};
+    std::map<Digest, Blob> held;
+
+    Result<Blob> find(const Digest& digest) {
+        while (auto one = added.try_pop()) {
+            held.insert_or_assign(one->first, std::move(one->second));
+        }
+        const auto found = held.find(digest);
+        return found != held.end() ? Result<Blob>(found->second)
+                                   : fail(ErrorKind::not_found, "not_found", "no blob " + digest.short_hex());
+    }
+};
+
+/// Two links with engines and an open session between them.
 struct Pair {
     Federation federation;
     TemporaryFolder folder;
     TestLink server{federation.node(Role::coordinator, "coordinator"), Address{"*", 0}};
     TestLink client{federation.node(Role::client, "site-a")};
-    std::shared_ptr<std::map<Digest, Blob>> shelf = std::make_shared<std::map<Digest, Blob>>();
-    std::unique_ptr<TransferEngine> server_engine = engine(server);
-    std::unique_ptr<TransferEngine> client_engine = engine(client);
+    std::shared_ptr<Shelf> server_shelf = std::make_shared<Shelf>();
+    std::shared_ptr<Shelf> client_shelf = std::make_shared<Shelf>();
+    std::unique_ptr<TransferEngine> server_engine = engine(server, server_shelf);
+    std::unique_ptr<TransferEngine> client_engine = engine(client, client_shelf);
     Session session = open_session(client, server);
 
     Pair() {
@@ -207,15 +224,14 @@ struct Pair {
         client_engine.reset();
         server_engine.reset();
     }
-    [[nodiscard]] std::unique_ptr<TransferEngine> engine(TestLink& link) const {
-        const BlobSource source = [shelf = shelf](const Digest& digest, const PeerIdentity&) -> Result<Blob> {
-            const auto found = shelf->find(digest);
-            if (found == shelf->end()) {
-                return fail(ErrorKind::not_found, "not_found", "no blob " + digest.short_hex());
-            }
-            return found->second;
-        };
-        return std::make_unique<TransferEngine>(*link.link, link.bulk, source);
+    static std::unique_ptr<TransferEngine> engine(TestLink& link, std::shared_ptr<Shelf> shelf) {
+        return std::make_unique<TransferEngine>(
+            *link.link, link.bulk,
+            [shelf = std::move(shelf)](const Digest& digest, const PeerIdentity&) { return shelf->find(digest); });
+    }
+    void serve(const Digest& digest, const Blob& blob) const {
+        server_shelf->added.push({digest, blob});
+        client_shelf->added.push({digest, blob});
     }
     static Result<FetchedBlob> fetch(TransferEngine& engine, ConnectionId control, Fetch wanted) {
         auto promise = std::make_shared<std::promise<Result<FetchedBlob>>>();
@@ -234,14 +250,14 @@ TEST_CASE("20 MB are pulled in both directions, verified and durable", "[wire][t
     const auto digest = sha256(blob);
     const auto file = pair.folder.path / "served";
     REQUIRE(write_file_durably(file, blob).has_value());
-    (*pair.shelf)[digest] = file;
+    pair.serve(digest, file);
     const auto down = pair.folder.path / "down";
     const auto fetched = Pair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob.size(), down});
     REQUIRE(fetched.has_value());
     CHECK(*read_file(down, 1 << 30) == blob);
 
     const auto small = std::make_shared<const Bytes>(random_bytes(1'000'001, 8));
-    (*pair.shelf)[sha256(*small)] = small;  // from memory
+    pair.serve(sha256(*small), small);  // from memory
     const auto up = pair.folder.path / "up";
     const auto pulled = Pair::fetch(*pair.server_engine, pair.session.at_server, {sha256(*small), small->size(), up});
     REQUIRE(pulled.has_value());
@@ -254,7 +270,7 @@ TEST_CASE("a small blob stays in memory where its owner asks for that, a larger 
           "[wire][transfer][link]") {
     Pair pair;
     const auto blob = std::make_shared<const Bytes>(random_bytes(300'000, 3));
-    (*pair.shelf)[sha256(*blob)] = blob;
+    pair.serve(sha256(*blob), blob);
     Fetch wanted{.digest = sha256(*blob), .bytes = blob->size(), .destination = pair.folder.path / "x"};
     wanted.in_memory_up_to = blob->size();
     const auto small = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
@@ -350,7 +366,7 @@ TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link
     std::vector<Bytes> blobs;
     for (std::uint64_t i = 0; i < 12; ++i) {
         blobs.push_back(random_bytes(500'000 + i, i));
-        (*pair.shelf)[sha256(blobs.back())] = std::make_shared<const Bytes>(blobs.back());
+        pair.serve(sha256(blobs.back()), std::make_shared<const Bytes>(blobs.back()));
     }
     for (std::size_t i = 0; i < blobs.size(); ++i) {
         auto promise = std::make_shared<std::promise<Result<FetchedBlob>>>();
@@ -373,8 +389,8 @@ TEST_CASE("what a fetch can meet: nothing there, another size, a wrong digest, n
     const auto blob = std::make_shared<const Bytes>(random_bytes(100'000, 9));
     const auto digest = sha256(*blob);
     const auto lie = sha256("a lie");
-    (*pair.shelf)[digest] = blob;
-    (*pair.shelf)[lie] = blob;
+    pair.serve(digest, blob);
+    pair.serve(lie, blob);
     const auto code = [&](const Digest& wanted, std::uint64_t bytes) {
         const auto result =
             Pair::fetch(*pair.client_engine, pair.session.at_client, {wanted, bytes, pair.folder.path / "x"});
@@ -396,7 +412,7 @@ TEST_CASE("a part of an earlier attempt is not fetched again, and a false one co
     Pair pair;
     const auto blob = std::make_shared<const Bytes>(random_bytes(8'000'000, 10));
     const auto digest = sha256(*blob);
-    (*pair.shelf)[digest] = blob;
+    pair.serve(digest, blob);
     const auto destination = pair.folder.path / "model";
     const auto part = PartFile::path_of(destination, digest);
     const auto traffic = [&] { return pair.client.link->traffic().received; };
@@ -421,7 +437,7 @@ TEST_CASE("when the bulk connection is cut, another is opened and the transfer g
     const auto digest = sha256(blob);
     const auto file = pair.folder.path / "served";
     REQUIRE(write_file_durably(file, blob).has_value());
-    (*pair.shelf)[digest] = file;
+    pair.serve(digest, file);
     std::atomic<int> cuts{0};
     std::promise<Result<FetchedBlob>> promise;
     const auto destination = pair.folder.path / "model";
