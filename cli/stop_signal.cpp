@@ -49,6 +49,7 @@ int next_signal(Instant deadline) {
 struct StopSignal::State {
     using Call = std::function<void()>;
     BoundedQueue<Call> stop{1};    // holds the function to call
+    BoundedQueue<bool> called{1};  // it was taken, and has returned
     BoundedQueue<Call> reload{1};  // the same of SIGHUP, put back after each use
     std::thread thread;
 
@@ -72,6 +73,7 @@ struct StopSignal::State {
             if (call) {
                 deadline = real_now() + stop_limit;
                 (*call)();
+                called.push(true);
                 continue;
             }
             end(signal);
@@ -105,7 +107,9 @@ StopSignal::~StopSignal() {
 }
 
 void StopSignal::set(std::function<void()> stop) {
-    (void)state_->stop.try_pop();
+    if (!state_->stop.try_pop()) {
+        (void)state_->called.pop();  // what it works on is about to go
+    }
     (void)state_->stop.try_push(stop);
 }
 
