@@ -11,20 +11,26 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t rounds = 6;
 
-std::string experiment(const std::string& state) {
-    return points_experiment(rounds,
-                             "optimizer = { kind = \"sgd\", learning_rate = 0.1, momentum = 0.9 }\nbatch = 8\n"
-                             "local_epochs = 2\noptimizer_state = \"" + state + "\"",
-                             "min_clients = 3");
+/// `norm` is a layer behind the first one, or nothing.
+std::string experiment(const std::string& state, const std::string& norm) {
+    auto text = points_experiment(rounds,
+                                  "optimizer = { kind = \"sgd\", learning_rate = 0.1, momentum = 0.9 }\nbatch = 8\n"
+                                  "local_epochs = 2\noptimizer_state = \"" +
+                                      state + "\"",
+                                  "min_clients = 3");
+    const std::string first = "\"dense 8\", ";
+    text.insert(text.find(first) + first.size(), norm.empty() ? "" : "\"" + norm + "\", ");
+    return text + "\n[evaluation]\nwhere = \"none\"\n";
 }
 
 /// The last model when the run is cancelled and resumed after each of these rounds; a client crashes in between.
-Digest model_after(const std::string& state, const std::vector<std::uint32_t>& cancelled_after) {
+Digest model_after(const std::string& state, const std::vector<std::uint32_t>& cancelled_after,
+                   const std::string& norm = "") {
     RealCast cast(3);
     World world(cast.world());
     world.start();
     REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == 3; }, 60s));
-    world.submit(experiment(state));
+    world.submit(experiment(state, norm));
     ExperimentId id = 1;
     for (const auto round : cancelled_after) {
         REQUIRE(world.run_until([&] { return world.rounds(id) == round; }, 60s));
@@ -52,6 +58,13 @@ TEST_CASE("a resumed experiment ends with the bits of the undisturbed run, momen
     CHECK(model_after(state, {2}) == undisturbed);
     CHECK(model_after(state, {1, 4}) == undisturbed);
     CHECK(model_after(state == "keep" ? "reset" : "keep", {}) != undisturbed);
+}
+
+TEST_CASE("a resumed experiment goes on with each client's own norms", "[resume][sim]") {
+    const auto undisturbed = model_after("reset", {}, "batchnorm local");
+    CHECK(model_after("reset", {2}, "batchnorm local") == undisturbed);
+    CHECK(model_after("reset", {1, 4}, "batchnorm local") == undisturbed);
+    CHECK(model_after("reset", {}, "batchnorm") != undisturbed);
 }
 
 TEST_CASE("a round's parts of time sum to its time, in every round of a disturbed run", "[clock][sim]") {
