@@ -6,7 +6,6 @@
 // for a while.
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "client/effects.h"
 #include "client/node_limits.h"
 #include "client/training_work.h"
+#include "common/published.h"
 #include "common/retry.h"
 #include "common/work_thread.h"
 
@@ -94,7 +94,7 @@ private:
         bool written = false;
     };
     std::optional<NewestModel> newest_;  // files thread
-    std::atomic<std::shared_ptr<const Held>> held_;
+    Published<Held> held_;
     Retry retry_;
     std::unique_ptr<WorkThread> thread_;
 };

@@ -51,10 +51,13 @@ JobRunner::JobRunner(JobRunnerOptions options, Snapshots snapshots, std::unique_
     sums_->post([this] { measure_state(); });
 }
 
+/// Each ends what it has; none goes before all have ended, for they post to each other.
 JobRunner::~JobRunner() {
-    checkers_.clear();
-    trainer_thread_.reset();
-    sums_.reset();
+    for (const auto& checker : checkers_) {
+        checker->close();
+    }
+    trainer_thread_->close();
+    sums_->close();
 }
 
 void JobRunner::know(const SaveExperiment& saved) {

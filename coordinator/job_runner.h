@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/published.h"
 #include "common/work_thread.h"
 #include "coordinator/daemon_limits.h"
 #include "coordinator/effects.h"
@@ -111,7 +112,7 @@ private:
         Digest digest;
         std::shared_ptr<const Bytes> file;
     };
-    std::atomic<std::shared_ptr<const NewestModel>> newest_;  // of small ones
+    Published<NewestModel> newest_;  // of small ones
     // Destroyed in reverse: checkers first, for they post to sums; the trainer posts to sums too.
     std::unique_ptr<WorkThread> sums_;
     std::unique_ptr<WorkThread> trainer_thread_;

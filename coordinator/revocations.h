@@ -5,12 +5,12 @@
 // threads  thread-safe
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <set>
 #include <utility>
 
 #include "common/digest.h"
+#include "common/published.h"
 
 namespace causeway {
 
@@ -25,7 +25,7 @@ public:
     }
 
 private:
-    std::atomic<std::shared_ptr<const std::set<Digest>>> revoked_;
+    Published<std::set<Digest>> revoked_;
 };
 
 }  // namespace causeway

@@ -6,13 +6,13 @@
 // are served like models, by digest. threads  written by one worker; find() is thread-safe
 #pragma once
 
-#include <atomic>
 #include <filesystem>
 #include <map>
 #include <memory>
 
 #include "common/digest.h"
 #include "common/file.h"
+#include "common/published.h"
 #include "coordinator/effects.h"
 
 namespace causeway {
@@ -42,7 +42,7 @@ private:
     void look();
 
     std::filesystem::path folder_;
-    std::atomic<std::shared_ptr<const Paths>> paths_{std::make_shared<const Paths>()};
+    Published<Paths> paths_{std::make_shared<const Paths>()};
 };
 
 }  // namespace causeway

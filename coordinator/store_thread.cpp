@@ -41,7 +41,7 @@ void StoreThread::run(std::function<void(Store&)> task) {
 void StoreThread::publish() {
     flushes_ = store_.flushes();
     if (const auto head = AuditStore(store_.database()).head(); head && *head != audit_head()) {
-        audit_head_ = std::make_shared<const Digest>(*head);
+        audit_head_.store(std::make_shared<const Digest>(*head));
     }
 }
 

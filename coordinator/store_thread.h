@@ -9,6 +9,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/published.h"
 #include "common/retry.h"
 #include "common/work_thread.h"
 #include "coordinator/store.h"
@@ -45,7 +46,7 @@ private:
     Store store_;  // the thread's
     Retry retry_;
     std::atomic<std::uint64_t> flushes_{0};
-    std::atomic<std::shared_ptr<const Digest>> audit_head_;
+    Published<Digest> audit_head_;
     std::unique_ptr<WorkThread> thread_;
 };
 
