@@ -1,8 +1,9 @@
-// A value that one thread replaces and others look at: readers get the old one or the new one, whole, and keep it for as
-// long as they look.
+// A value that one thread replaces and others look at: readers get the old one or the new one, whole, and keep it for
+// as long as they look.
 //
-// std::atomic<std::shared_ptr> is that, but g++ 12's lets go of its lock without an order, which ThreadSanitizer reports
-// and other processors than x86 may act upon. The flag is held for the copy or exchange of a pointer, never longer.
+// std::atomic<std::shared_ptr> is that, but g++ 12's lets go of its lock without an order, which ThreadSanitizer
+// reports and other processors than x86 may act upon. The flag is held for the copy or exchange of a pointer, never
+// longer.
 // threads  thread-safe
 #pragma once
 
