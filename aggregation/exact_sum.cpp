@@ -112,6 +112,20 @@ std::uint64_t ExactSum::weight_at(std::uint64_t element) const {
     return found->weight;
 }
 
+ExactTotal ExactSum::total_at(std::uint64_t element) const {
+    const auto found = std::ranges::find_if(segments_, [&](const Segment& s) { return element < s.range.end; });
+    ASSERT(found != segments_.end());
+    ExactTotal total;
+    if (found->form == Form::single) {
+        const ExactTerm term{&single_[element], static_cast<std::int64_t>(found->weight)};
+        exact_accumulate(std::span(&total.high, 1), std::span(&total.low, 1), std::span(&term, 1));
+    } else if (found->form == Form::limbs) {
+        total = {high_[element], low_[element]};
+    }
+    exact_carry(std::span(&total.high, 1), std::span(&total.low, 1));
+    return total;
+}
+
 Bytes ExactSum::partial() {
     ByteWriter out;
     out.put_bytes(as_bytes(magic));

@@ -25,6 +25,12 @@ struct PartialLimits {
     std::uint32_t segments = 1 << 20;
 };
 
+/// A sum before any rounding: high * 2^-10 + low * 2^-62, with -2^51 <= low < 2^51.
+struct ExactTotal {
+    std::int64_t high = 0;
+    std::int64_t low = 0;
+};
+
 /// cost     24 P bytes: two limbs of 8 and one float, which becomes the result
 /// threads  reentrant; one sum is owned by one worker at a time
 class ExactSum {
@@ -51,6 +57,8 @@ public:
     /// The weight summed at one element.
     [[nodiscard]] std::uint64_t weight_at(std::uint64_t element) const;
     [[nodiscard]] std::uint64_t element_count() const { return single_.size(); }
+    /// What was summed at one element, not yet rounded: equal sums have equal limbs.
+    [[nodiscard]] ExactTotal total_at(std::uint64_t element) const;
 
     /// Normalised bytes: equal contributions give equal bytes, in whatever order and grouping they came.
     ///

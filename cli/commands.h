@@ -77,6 +77,7 @@ struct JoinOptions {
     std::vector<std::string> allow;  // "split"
     std::string wait = "10m";        // for an authority elsewhere, at the first start
     bool share_labels = false;
+    bool share_statistics = false;
     std::string listen = "*:0";           // of a host
     std::vector<std::string> advertise;
     std::vector<std::string> reach;  // NODE=ADDR

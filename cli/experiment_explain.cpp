@@ -237,8 +237,16 @@ void explain_end(const RunHistory& history, Sentences& all) {
                        fmt::format("it goes on from round {} of experiment {}", saved.parent_round, saved.parent)});
     }
     for (const auto& decision : history.log.decisions) {
+        const auto& detail = decision.detail;
+        if (decision.kind == decisions::statistics) {
+            all.push_back({"statistics",
+                           {decision.round},
+                           {},
+                           fmt::format("its values are normalised by the sums of {} columns over {} examples, which "
+                                       "came before round 1",
+                                       detail["columns"].integer(), detail["examples"].integer())});
+        }
         if (decision.kind == decisions::early_stop) {
-            const auto& detail = decision.detail;
             all.push_back({"early_stop",
                            {decision.round},
                            {},

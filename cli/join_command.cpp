@@ -71,6 +71,9 @@ Result<node::Policy> read_policy(const JoinOptions& given) {
     if (given.share_labels) {
         policy.allow("share_labels", "--share-labels");
     }
+    if (given.share_statistics) {
+        policy.allow("share_statistics", "--share-statistics");
+    }
     return policy;
 }
 

@@ -9,6 +9,7 @@
 #include "common/text.h"
 #include "configs/canonical.h"
 #include "configs/dataset_file.h"
+#include "configs/statistics.h"
 #include "configs/workload.h"
 #include "wire/token.h"
 
@@ -175,6 +176,9 @@ Status LocalFederation::start_clients() {
         }
         if (!options_.slow.empty()) {
             more.insert(more.end(), {"--slow", fmt::format("{:g}x", options_.slow[i])});
+        }
+        if (needs_statistics(options_.experiment)) {
+            more.emplace_back("--share-statistics");
         }
         const auto ways = ways_to_hosts(i);
         more.insert(more.end(), ways.begin(), ways.end());

@@ -12,6 +12,7 @@
 #include "common/file.h"
 #include "configs/batches.h"
 #include "configs/dataset_file.h"
+#include "configs/statistics.h"
 #include "configs/workload.h"
 #include "model/metrics.h"
 
@@ -24,14 +25,25 @@ struct Subject {
     Dataset dataset;
 };
 
-/// The experiment's way of reading, where one is named, below what the options say.
-Result<DataOptions> reading(const ModelOptions& given) {
+/// The experiment's way of reading, where one is named, below what the options say. Numbers of a run that the model's
+/// file has are the ones that it was trained with.
+Result<DataOptions> reading(const ModelOptions& given, const ModelFile& model) {
+    Experiment experiment;
     DataOptions options;
     if (!given.experiment.empty()) {
-        TRY_ASSIGN(const auto experiment, load_experiment(given.experiment, {}));
-        options = data_options_of(experiment);
-        options.shape.clear();  // the model's own decides
+        TRY_ASSIGN(experiment, load_experiment(given.experiment, {}));
     }
+    if (needs_statistics(experiment) && model.normalise.empty()) {
+        return fail(ErrorKind::invalid, "normalisation_unknown",
+                    fmt::format("{}: the experiment's run has normalised its examples, and this file does not say by "
+                                "which numbers; fetch it with `causeway experiment export`",
+                                given.model));
+    }
+    if (!model.normalise.empty()) {
+        set_statistics(experiment, model.normalise);
+    }
+    options = data_options_of(experiment);
+    options.shape.clear();  // the model's own decides
     if (!given.label.empty()) {
         options.label = given.label == "own" ? "" : given.label;
     }
@@ -44,12 +56,16 @@ Result<DataOptions> reading(const ModelOptions& given) {
 }
 
 Result<Subject> load_subject(const ModelOptions& given) {
-    TRY_ASSIGN(const auto options, reading(given));
     TRY_ASSIGN(auto file, read_model_file(given.model));
+    TRY_ASSIGN(const auto options, reading(given, file));
     TRY_ASSIGN(auto read, read_dataset_file(given.data, options));
+    // In the model's shape first: what is done by channel must find them.
+    TRY(fit_to_input(read.train, file.model.chain));
+    if (read.test) {
+        TRY(fit_to_input(*read.test, file.model.chain));
+    }
     TRY(prepare_examples(read, options, 0));
     auto dataset = read.test ? *std::move(read.test) : std::move(read.train);
-    TRY(fit_to_input(dataset, file.model.chain));
     return Subject{std::move(file), std::move(dataset)};
 }
 

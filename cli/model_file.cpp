@@ -2,6 +2,7 @@
 #include "cli/model_file.h"
 
 #include "common/file.h"
+#include "data/augment.h"
 #include "data/npz.h"
 
 namespace causeway::cli {
@@ -17,11 +18,31 @@ Result<ModelFile> read_model_file(const std::filesystem::path& path) {
     if (!model) {
         return fail(with_context(model.error(), path.string()));
     }
-    return ModelFile{*std::move(model), sha256(bytes)};
+    const auto digest = model_digest(model->chain, model->state);
+    auto normalise = model->metadata["normalise"].text();
+    if (const auto step = parse_augment("normalise " + normalise); !step && !normalise.empty()) {
+        return fail(ErrorKind::corrupt, "bad_safetensors",
+                    path.string() + ": its metadata says of normalise what cannot be read: " + step.error().message);
+    }
+    return ModelFile{*std::move(model), digest, std::move(normalise)};
 }
 
-Status write_npz_file(const SavedModel& model, const std::filesystem::path& path) {
+Status write_model_file(const SavedModel& model, const std::filesystem::path& path, const std::string& normalise) {
+    return write_file_durably(path,
+                              to_safetensors(model.chain, model.state, Json::object().set("normalise", normalise)));
+}
+
+Status write_npz_file(const SavedModel& model, const std::filesystem::path& path, const std::string& normalise) {
     std::vector<NamedArray> arrays;
+    std::vector<float> means;
+    std::vector<float> deviations;
+    if (const auto step = parse_augment("normalise " + normalise)) {
+        means.assign(step->mean.begin(), step->mean.end());
+        deviations.assign(step->deviation.begin(), step->deviation.end());
+        const auto count = static_cast<std::int64_t>(means.size());
+        arrays.push_back({"normalise.mean", {count}, means});
+        arrays.push_back({"normalise.deviation", {count}, deviations});
+    }
     for (const auto& tensor : model.chain.table().tensors) {
         arrays.push_back({tensor.name, tensor.shape, model.state.arena(tensor.arena).view(tensor)});
     }

@@ -10,13 +10,21 @@ namespace causeway::cli {
 
 struct ModelFile {
     SavedModel model;
-    Digest digest;  // of the file's bytes
+    Digest digest;          // of the model, whatever else the file says
+    std::string normalise;  // "MEANS DEVIATIONS" of the run's examples (configs/statistics.h); empty: none
 };
 
 /// A safetensors file that carries its architecture. errors  not_found; corrupt, invalid: the file's name and why
 [[nodiscard]] Result<ModelFile> read_model_file(const std::filesystem::path& path);
 
-/// The model's tensors by name in an NPZ. errors  unsupported `too_large_for_npz`; io
-[[nodiscard]] Status write_npz_file(const SavedModel& model, const std::filesystem::path& path);
+/// With `normalise` in its metadata. errors  io
+[[nodiscard]] Status write_model_file(const SavedModel& model, const std::filesystem::path& path,
+                                      const std::string& normalise);
+
+/// The model's tensors by name in an NPZ, and those of `normalise` as `normalise.mean` and `normalise.deviation`.
+///
+/// errors  unsupported `too_large_for_npz`; io
+[[nodiscard]] Status write_npz_file(const SavedModel& model, const std::filesystem::path& path,
+                                    const std::string& normalise);
 
 }  // namespace causeway::cli

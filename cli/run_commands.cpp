@@ -243,17 +243,20 @@ Result<int> cancel(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
-/// An NPZ is made from the safetensors file, which is fetched beside it and goes afterwards.
+/// An NPZ is made from the safetensors file, which is fetched beside it and goes afterwards; so is a file that says how
+/// the examples were normalised.
 Status fetch_as(OperatorSession& session, const Json& model, const std::string& format, const std::string& file) {
     const auto bytes = static_cast<std::uint64_t>(model["bytes"].integer());
-    if (format == "safetensors") {
+    const auto& normalise = model["normalise"].text();
+    if (format == "safetensors" && normalise.empty()) {
         return session.fetch(model["model_sha256"].text(), bytes, file);
     }
     const auto fetched = file + ".safetensors.part";
     TRY(session.fetch(model["model_sha256"].text(), bytes, fetched));
     const auto written = [&]() -> Status {
         TRY_ASSIGN(const auto read, read_model_file(fetched));
-        return write_npz_file(read.model, file);
+        return format == "npz" ? write_npz_file(read.model, file, normalise)
+                               : write_model_file(read.model, file, normalise);
     }();
     std::error_code ignored;
     std::filesystem::remove(fetched, ignored);

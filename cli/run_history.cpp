@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 #include <fmt/format.h>
 
+#include "common/json_lists.h"
 #include "coordinator/decisions.h"
 
 namespace causeway::cli {
@@ -102,9 +104,7 @@ private:
             TRY_ASSIGN(const auto update, digest_from_hex(pair[1].text()));
             all.back().participants.emplace_back(pair[0].text(), update);
         }
-        for (const auto& name : line["next_cohort"].items()) {
-            all.back().next_cohort.push_back(name.text());
-        }
+        std::ranges::move(texts_of(line["next_cohort"]), std::back_inserter(all.back().next_cohort));
         return {};
     }
 

@@ -164,7 +164,7 @@ void NodeFiles::make_room() {
 void NodeFiles::start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
     thread_->post([this, assign, done = std::move(done)] {
         done([&]() -> Result<TrainingStart> {
-            auto model = model_bytes(assign.model);
+            auto model = assign.model.empty() ? Result<SharedBytes>(SharedBytes()) : model_bytes(assign.model);
             if (!model) {
                 return fail(model.error().kind, "model_lost", model.error().message);
             }

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/text.h"
 #include "configs/snapshot_rule.h"
+#include "configs/statistics.h"
 #include "model/checkpoint.h"
 #include "model/footprint.h"
 
@@ -159,6 +160,9 @@ void NodeTrainer::train(Assign assign, TrainingStart start, Calls calls) {
 Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const TrainingStart& start, const Calls& calls,
                                               std::uint64_t generation) {
     TRY_ASSIGN(const auto file, dataset_for(assign));
+    if (assign.program == statistics_program) {
+        return sum_columns(assign, file->train, real_now);
+    }
     TRY(check_memory(assign, file->train.size()));
     TRY_ASSIGN(const auto rule, parse_snapshot_rule(assign.snapshot_every));
     TrainingInput input{

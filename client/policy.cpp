@@ -7,9 +7,11 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/json_lists.h"
 #include "common/text.h"
 #include "configs/checks.h"
 #include "configs/presets.h"
+#include "configs/statistics.h"
 #include "configs/toml_text.h"
 #include "configs/values.h"
 
@@ -105,12 +107,9 @@ std::string print_list(const std::vector<std::string>& list, std::string_view wh
     return list.empty() ? std::string(when_empty) : "[" + join(quoted, ", ") + "]";
 }
 
+/// null where nothing bounds it.
 Json json_list(const std::vector<std::string>& list) {
-    auto array = Json::array();
-    for (const auto& item : list) {
-        array.push(item);
-    }
-    return list.empty() ? Json() : array;
+    return list.empty() ? Json() : json_of(list);
 }
 
 // ---------------------------------------------------------------- the table
@@ -122,8 +121,8 @@ struct PolicyField {
     Json (*json)(const Policy& policy);
 };
 
-const std::array<PolicyField, 8>& fields() {
-    static const std::array<PolicyField, 8> table = {{
+const std::array<PolicyField, 9>& fields() {
+    static const std::array<PolicyField, 9> table = {{
         {"datasets", [](const auto& n, auto& p, auto& e) { read_list(n, "datasets", check_name, p.datasets, e); },
          [](const auto& p) { return print_list(p.datasets, "any"); },
          [](const auto& p) { return json_list(p.datasets); }},
@@ -146,6 +145,10 @@ const std::array<PolicyField, 8>& fields() {
         {"share_log", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_log", p.share_log, e); },
          [](const auto& p) { return std::string(p.share_log ? "true" : "false"); },
          [](const auto& p) { return Json(p.share_log); }},
+        {"share_statistics",
+         [](const auto& n, auto& p, auto& e) { read_switch(n, "share_statistics", p.share_statistics, e); },
+         [](const auto& p) { return std::string(p.share_statistics ? "true" : "false"); },
+         [](const auto& p) { return Json(p.share_statistics); }},
     }};
     return table;
 }
@@ -192,7 +195,7 @@ std::string Policy::where(std::string_view key) const {
 }
 
 void Policy::allow(std::string_view key, std::string_view option) {
-    (key == "allow_split" ? allow_split : share_labels) = true;
+    (key == "allow_split" ? allow_split : key == "share_statistics" ? share_statistics : share_labels) = true;
     places[std::string(key)] = {Place::Origin::command_line, std::string(option), 0, 0};
 }
 
@@ -264,6 +267,11 @@ std::optional<Objection> judge(const Policy& policy, const Assign& assign, const
         return object(policy, "allow_split", "policy_split",
                       fmt::format("\"{}\" sends activations of this node's data away; allow_split = true permits it",
                                   assign.regime));
+    }
+    if (!policy.share_statistics && assign.program == statistics_program) {
+        return object(policy, "share_statistics", "policy_statistics",
+                      fmt::format("it asks for the sums of the columns of \"{}\"; share_statistics = true permits it",
+                                  assign.dataset));
     }
     return std::nullopt;
 }

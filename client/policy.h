@@ -36,6 +36,7 @@ struct Policy {
     bool allow_split = false;
     bool share_labels = false;
     bool share_log = false;
+    bool share_statistics = false;
     std::map<std::string, Place, std::less<>> places;  // of the keys that were set
 
     /// "policy.toml:3:1", "--allow split", or "default policy".

@@ -6,6 +6,7 @@
 
 #include "client/evaluation_request.h"
 #include "common/random.h"
+#include "configs/statistics.h"
 
 namespace causeway::node {
 namespace {
@@ -15,7 +16,12 @@ bool same_work(const Assign& a, const Assign& b) {
     return a.lease.experiment == b.lease.experiment && a.lease.round == b.lease.round && a.model == b.model;
 }
 
-std::string round_text(std::uint32_t round, std::uint32_t rounds) {
+std::string round_text(const Assign& assign) {
+    const auto round = assign.lease.round;
+    const auto rounds = assign.rounds;
+    if (assign.program == statistics_program) {
+        return "sums of the columns of " + assign.dataset + ", before round 1";
+    }
     return "round " + std::to_string(round) + (rounds != 0 ? " of " + std::to_string(rounds) : "");
 }
 
@@ -194,7 +200,7 @@ void Session::hear(Instant now, const Assign& assign, Effects& effects) {
         }
     }
     if (!assign.segment.empty()) {
-        effects.say.push_back(assign.experiment_name + ": " + round_text(assign.lease.round, assign.rounds) +
+        effects.say.push_back(assign.experiment_name + ": " + round_text(assign) +
                               ", layers " + assign.segment + " with " +
                               (assign.peers.empty() ? std::string("nobody") : assign.peers.front().node));
         turns_.begin(assign, effects);
@@ -233,9 +239,19 @@ void Session::drop_older(const Assign& assign, Effects& effects) {
 void Session::begin(const Assign& assign, Effects& effects) {
     work_ = Work{};
     work_->assign = assign;
-    effects.say.push_back(assign.experiment_name + ": " + round_text(assign.lease.round, assign.rounds));
+    effects.say.push_back(assign.experiment_name + ": " + round_text(assign));
     send(Progress{assign.lease, 0, 0, 0}, effects);
+    if (assign.model.empty()) {  // of a round that starts from none
+        return train(effects);
+    }
     fetch(effects);
+}
+
+/// From here on the lease may change under the work; the trainer's answers name the one it was started with.
+void Session::train(Effects& effects) {
+    work_->training = true;
+    work_->trained_under = work_->assign.lease;
+    effects.jobs.emplace_back(Train{work_->assign});
 }
 
 void Session::fetch(Effects& effects) {
@@ -259,10 +275,7 @@ void Session::on(Instant now, const ModelFetched& event, Effects& effects) {
     if (event.error) {
         return fetch_later(now, "could not fetch the model: " + event.error->message, effects);
     }
-    // From here on the lease may change under the work; the trainer's answers name the one it was started with.
-    work_->training = true;
-    work_->trained_under = work_->assign.lease;
-    effects.jobs.emplace_back(Train{work_->assign});
+    train(effects);
 }
 
 /// After a longer pause each time, for a disk that damages what it stores will do so again.

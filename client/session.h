@@ -107,6 +107,7 @@ private:
     void lose_link(Instant now, const std::string& why, Effects& effects);
     void begin(const Assign& assign, Effects& effects);
     void fetch(Effects& effects);
+    void train(Effects& effects);
     void fetch_later(Instant now, const std::string& why, Effects& effects);
     void stop_work(Effects& effects);
     void resolve(std::map<HeldKey, HeldUpdate>::iterator held, bool counted, Effects& effects);

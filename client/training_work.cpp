@@ -1,11 +1,15 @@
 // The texts of an assignment become a training job; its result becomes an update.
 #include "client/training_work.h"
 
+#include <limits>
+
 #include <fmt/format.h>
 
+#include "aggregation/column_sums.h"
 #include "common/random.h"
 #include "compression/update_format.h"
 #include "configs/snapshot_rule.h"
+#include "configs/statistics.h"
 #include "model/checkpoint.h"
 #include "model/local_state.h"
 #include "model/optimizer_state.h"
@@ -146,7 +150,33 @@ Digest training_digest(const TrainingInput& input, const Digest& dataset, std::s
     return sha256(all.take());
 }
 
+Result<TrainingOutput> sum_columns(const Assign& assign, const Dataset& dataset,
+                                   const std::function<Duration()>& clock) {
+    const auto begin = clock ? clock() : Duration{};
+    if (dataset.size() == 0) {
+        return fail(ErrorKind::invalid, "no_examples", fmt::format("\"{}\" has no examples here", assign.dataset));
+    }
+    ColumnSums sums(static_cast<std::size_t>(dataset.shape.back()), assign.cohort);
+    TRY(sums.add(dataset.features));
+    TrainingOutput output;
+    output.update = sums.partial();
+    output.held = {.experiment = assign.lease.experiment,
+                   .round = assign.lease.round,
+                   .digest = sha256(output.update),
+                   .bytes = output.update.size(),
+                   .weight = static_cast<std::int64_t>(dataset.size()),
+                   .metrics = {.loss = std::numeric_limits<double>::quiet_NaN(),
+                               .examples = dataset.size(),
+                               .train_seconds = clock ? seconds(clock() - begin) : 0},
+                   .start_model = assign.model};
+    return output;
+}
+
 Status check_assignment(const Assign& assign, const Status& bf16) {
+    if (assign.program == statistics_program) {
+        TRY(parse_data_options(assign.data_options));
+        return {};
+    }
     TRY_ASSIGN(const auto work, parse(assign));
     return check_compute(work, bf16);
 }

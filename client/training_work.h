@@ -63,6 +63,12 @@ struct TrainingOutput {
 Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& input, const TrainingHooks& hooks,
                                         const std::function<Duration()>& clock);
 
+/// The work of a round of statistics (configs/statistics.h): the exact sums of the examples' columns, as an update.
+///
+/// errors   invalid `out_of_range` (aggregation/column_sums.h), `no_examples`
+Result<TrainingOutput> sum_columns(const Assign& assign, const Dataset& dataset,
+                                   const std::function<Duration()>& clock);
+
 /// Whether this build could do the work, without doing it: what a node answers before it fetches the model.
 ///
 /// `bf16` is what the device says of computing in it.

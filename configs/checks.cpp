@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "aggregation/aggregator.h"
+#include "aggregation/column_sums.h"
 #include "common/text.h"
 #include "compression/codec.h"
 #include "configs/figures.h"
@@ -16,6 +17,7 @@
 #include "configs/presets.h"
 #include "configs/snapshot_rule.h"
 #include "configs/split_checks.h"
+#include "configs/statistics.h"
 #include "configs/workload.h"
 #include "data/data_options.h"
 #include "data/partition.h"
@@ -31,6 +33,8 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t max_name_bytes = 64;  // names appear in certificates, paths and tables
+
+constexpr std::size_t most_with_statistics = 3;  // lines of augment: the statistics are the fourth step
 
 using Found = std::vector<Inconsistency>;
 
@@ -129,6 +133,28 @@ void check_data(const Experiment& experiment, Found& found) {
     }
     for (const auto& error : check_partition(partition_of(experiment))) {
         found.push_back({"data.partition", {}, error.message});
+    }
+}
+
+/// One normalisation, of few enough numbers that they go into every assignment.
+void check_statistics(const Experiment& experiment, Found& found) {
+    if (experiment.data.normalise == "none") {
+        return;
+    }
+    const auto& augment = experiment.data.augment;
+    if (std::ranges::any_of(augment, [](const auto& line) { return line.starts_with("normalise"); })) {
+        found.push_back({"data.normalise", {}, "data.augment normalises already; leave one of the two out"});
+    } else if (augment.size() > most_with_statistics) {
+        found.push_back({"data.normalise", {}, fmt::format("goes with at most {} lines of augment",
+                                                           most_with_statistics)});
+    }
+    if (const auto& shape = experiment.data.shape;
+        !shape.empty() && shape.back() > static_cast<std::int64_t>(most_normalised_columns)) {
+        found.push_back({"data.normalise",
+                         {},
+                         fmt::format("at most {} columns or channels, and shape ends with {}; flat images keep their "
+                                     "one channel with shape = [height, width, 1]",
+                                     most_normalised_columns, shape.back())});
     }
 }
 
@@ -232,9 +258,11 @@ const std::vector<JointCheck>& joint_checks() {
           "train.optimizer.nesterov", "train.optimizer.beta1", "train.optimizer.beta2", "train.optimizer.epsilon",
           "train.optimizer.weight_decay", "train.schedule.kind"},
          check_optimizer},
-        {{"data.label", "data.shape", "data.scale", "data.categories", "data.augment", "data.partition.kind",
+        {{"data.label", "data.shape", "data.scale", "data.categories", "data.augment", "data.normalise",
+          "data.partition.kind",
           "data.partition.alpha", "data.partition.labels", "data.partition.power"},
          check_data},
+        {{"data.shape", "data.augment", "data.normalise"}, check_statistics},
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
         {{"train.batch", "train.microbatch"}, check_batch},
@@ -354,6 +382,17 @@ Result<std::string> check_missing(const std::string& text) {
 Result<std::string> check_augment(const std::string& text) {
     TRY_ASSIGN(const auto step, parse_augment(text));
     return to_text(step);
+}
+
+Result<std::string> check_normalise(const std::string& text) {
+    if (text == "none" || text == normalise_federated) {
+        return text;
+    }
+    if (text.starts_with(std::string(normalise_federated) + " ")) {
+        TRY_ASSIGN(const auto step, parse_augment("normalise" + text.substr(normalise_federated.size())));
+        return std::string(normalise_federated) + to_text(step).substr(std::string_view("normalise").size());
+    }
+    return invalid(unknown_name("normalise", text, {"none", std::string(normalise_federated)}));
 }
 
 /// Here the name and the arguments; whether the cohort is large enough is a joint check.

@@ -23,6 +23,7 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_category(const std::string& text);
 [[nodiscard]] Result<std::string> check_missing(const std::string& text);
 [[nodiscard]] Result<std::string> check_augment(const std::string& text);
+[[nodiscard]] Result<std::string> check_normalise(const std::string& text);
 [[nodiscard]] Result<std::string> check_aggregator(const std::string& text);
 [[nodiscard]] Result<std::string> check_codec(const std::string& text);
 [[nodiscard]] Result<std::string> check_loss(const std::string& text);

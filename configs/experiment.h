@@ -94,6 +94,7 @@ struct Experiment {
         std::vector<std::string> categories;  // "sex: f, m": columns of words
         std::string missing = "refuse";       // refuse | drop | a number
         std::vector<std::string> augment;     // data/augment.h
+        std::string normalise = "none";       // none | federated | federated MEANS DEVIATIONS: configs/statistics.h
         PartitionOptions partition;
         bool operator==(const Data&) const = default;
     } data;

@@ -25,6 +25,7 @@ namespace {
 constexpr double max_count = 1'000'000;   // rounds, members, epochs: 1e6 of anything is a mistake
 constexpr double max_groups = 1024;         // a host's copies of its segment: far beyond any memory's worth
 constexpr double max_seconds = 30 * 86400;  // a month: longer than any wait that is meant
+constexpr std::size_t longest_numbers = 40 * 1024;  // two for each of 1024 columns
 constexpr double max_seed = 9007199254740991.0;  // the whole numbers that a double, and so JSON, holds exactly
 
 std::vector<Field> experiment_fields() {
@@ -66,11 +67,19 @@ std::vector<Field> data_fields() {
          .doc = "What becomes of a cell that is empty, NA, N/A, NaN, null or ?: `refuse` is an error with its place, "
                 "`drop` leaves the row out, a number stands there instead (before `scale`; of words none).",
          .example = R"("drop")"},
-        {.path = "data.augment", .access = MEMBER(data.augment), .most = 4, .check = check_augment,
+        {.path = "data.augment", .access = MEMBER(data.augment), .most = 4, .longest = longest_numbers,
+         .check = check_augment,
          .doc = "What is done to examples, in this order: `crop N` (moved by up to N pixels, in training), `flip` "
                 "(every second one mirrored, in training), `normalise MEAN DEVIATION` (everywhere, after `scale`; one "
                 "number, or one for each of the last dimension: `0.5,0.4,0.4`).",
          .example = R"(["crop 4", "flip"])"},
+        {.path = "data.normalise", .access = MEMBER(data.normalise), .longest = longest_numbers,
+         .check = check_normalise,
+         .doc = "`federated`: before round 1 the clients send exact sums of their columns (of an image's channels), "
+                "whose mean and deviation over all of them bring every value to mean 0 and deviation 1, after `scale`; "
+                "their policies must allow it (`share_statistics`). `none`: values stay as they are. A stored "
+                "experiment has the numbers here: `federated MEANS DEVIATIONS`.",
+         .example = R"("federated")"},
         {.path = "data.holdout", .access = MEMBER(data.holdout), .style = NumberStyle::share, .most = 0.9,
          .doc = "The share of the examples kept for evaluation, drawn by the seed; only in `demo` and `simulate`, "
                 "where one process hands out the data.",

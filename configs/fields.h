@@ -39,6 +39,7 @@ struct Field {
     double least = 0;  // inclusive bounds: of a number, a share, a count; seconds of a duration; items of a list
     double most = 0;
     std::vector<std::string> choices;  // of a text; empty: free
+    std::size_t longest = 200;         // bytes of one text; a layer or a codec is far shorter
     TextCheck check = nullptr;         // of a text; decides before `choices`, which then only document
     std::string word;                  // a text that stands for the count 0: "full"
     std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value, or "=a|b"

@@ -18,6 +18,7 @@ namespace {
 using Kind = TomlNode::Kind;
 
 constexpr std::size_t max_path_bytes = 512;
+constexpr std::size_t longest_text = 200;  // of a column's name, a word
 constexpr double largest_holdout = 0.9;
 constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
 
@@ -140,7 +141,7 @@ private:
             column = std::to_string(node.integer);
             return true;
         }
-        if (node.kind != Kind::text || trim(node.text).empty() || node.text.size() > max_text_bytes) {
+        if (node.kind != Kind::text || trim(node.text).empty() || node.text.size() > longest_text) {
             fault(node.place,
                   fmt::format("{}: a column is needed: its name, or its number from 0{}", key_,
                               node.kind == Kind::text ? "" : fmt::format("; this is {}", describe(node.kind))));

@@ -50,20 +50,20 @@ std::string quoted_list(const std::vector<std::string>& texts) {
 }
 
 /// Bytes that a person cannot see would make two values that look alike differ.
-bool is_plain(std::string_view text) {
+bool is_plain(std::string_view text, std::size_t longest) {
     for (const char c : text) {
         if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
             return false;
         }
     }
-    return !text.empty() && text.size() <= max_text_bytes;
+    return !text.empty() && text.size() <= longest;
 }
 
 /// Makes the text canonical where its owner has a canonical spelling. False when it was refused.
 bool check_text(const Reading& reading, std::string& text) {
-    if (!is_plain(text)) {
-        reading.wrong(
-            fmt::format("{} must be a text of 1 to {} printable characters", reading.field.path, max_text_bytes));
+    if (!is_plain(text, reading.field.longest)) {
+        reading.wrong(fmt::format("{} must be a text of 1 to {} printable characters", reading.field.path,
+                                  reading.field.longest));
         return false;
     }
     if (reading.field.check != nullptr) {

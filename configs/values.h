@@ -14,8 +14,6 @@
 
 namespace causeway {
 
-constexpr std::size_t max_text_bytes = 200;  // of one value; a layer or a codec is far shorter
-
 /// Sets the member. Adds what is wrong to `errors`, at the node (or at the element of a list) and leaves the member.
 void read_value(const Field& field, const TomlNode& node, Experiment& experiment, std::vector<ConfigError>& errors);
 

@@ -1,6 +1,7 @@
 // From fields to the texts of an assignment; every text is made by the folder that will read it.
 #include "configs/workload.h"
 
+#include "configs/statistics.h"
 #include "split/flow.h"
 
 namespace causeway {
@@ -32,6 +33,11 @@ DataOptions data_options_of(const Experiment& experiment) {
     }
     for (const auto& text : experiment.data.augment) {
         if (auto step = parse_augment(text)) {
+            options.augment.push_back(*std::move(step));
+        }
+    }
+    if (const auto numbers = found_statistics(experiment); !numbers.empty()) {
+        if (auto step = parse_augment("normalise " + numbers)) {
             options.augment.push_back(*std::move(step));
         }
     }

@@ -16,11 +16,14 @@
 //            the client's turn counts: both segments are here as well as where they were made
 //   skipped  {"group", "node"}       restarted {"group", "node"}       moved {"group", "node": the new host}
 //   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened
+//   statistics {"examples", "columns", "sha256"}   what round 0 has come to: the digest of the numbers' text, which
+//            the experiment's stored file has from here on (configs/statistics.h)
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "common/json_lists.h"
 #include "coordinator/effects.h"
 
 namespace causeway::decisions {
@@ -33,13 +36,10 @@ inline constexpr const char* refused = "refused";
 inline constexpr const char* next_attempt = "attempt";
 inline constexpr const char* early_stop = "early_stop";
 inline constexpr const char* groups = "groups";
+inline constexpr const char* statistics = "statistics";
 
 inline Json cohort_detail(const std::vector<std::string>& members) {
-    auto names = Json::array();
-    for (const auto& member : members) {
-        names.push(member);
-    }
-    return Json::object().set("members", std::move(names));
+    return Json::object().set("members", json_of(members));
 }
 
 inline Json selection_detail(const std::string& rule, std::size_t there, std::size_t drawn, Json left_out) {
@@ -71,6 +71,10 @@ inline Json refused_detail(const std::string& node, const Refused& refusal) {
 
 inline Json attempt_detail(const std::string& node, std::uint32_t attempt) {
     return Json::object().set("node", node).set("attempt", attempt);
+}
+
+inline Json statistics_detail(std::uint64_t examples, std::int64_t columns, const std::string& numbers) {
+    return Json::object().set("examples", examples).set("columns", columns).set("sha256", sha256(numbers).hex());
 }
 
 inline Json early_stop_detail(const std::string& metric, std::uint32_t best_round, double best,

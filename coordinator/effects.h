@@ -60,12 +60,17 @@ struct ModelMade {
     ExperimentId experiment = 0;
     Digest model;
     std::uint64_t bytes = 0;
+    std::uint64_t bytes_up_total = 0;    // as in SnapshotWritten: the first round's bytes begin here
+    std::uint64_t bytes_down_total = 0;
 };
-/// OpenRound of a round of relays: the segments that every group starts from, and how large they are.
+/// OpenRound of a round of relays: the segments that every group starts from, and how large they are. Of a round of
+/// statistics, from where its bytes are counted.
 struct RoundOpened {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
     std::vector<std::pair<Digest, std::uint64_t>> segments;  // by stage
+    std::uint64_t bytes_up_total = 0;
+    std::uint64_t bytes_down_total = 0;
 };
 /// AbsorbUpdate: fetched, decoded, past the firewall and in the sum; or not.
 struct UpdateAbsorbed {
@@ -89,6 +94,8 @@ struct SnapshotWritten {
     std::uint64_t bytes_up_total = 0;    // at the sockets of client sessions since the process started, both after
     std::uint64_t bytes_down_total = 0;  // encryption: a round's bytes are the difference to the last commit's
     Duration aggregate{};                // the division; the rest of the job is the snapshot
+    std::string normalise{};             // of round 0: what its statistics come to (configs/statistics.h),
+    std::uint64_t examples = 0;          // of so many examples; the snapshot is then the first model
 };
 /// A step that held this round's commit is durable: what follows from it has been sent.
 struct CommitStored {
@@ -177,11 +184,13 @@ struct MakeModel {
     ExperimentId experiment = 0;
     Digest from;  // of a resumed experiment: its parent's model, which only has to be there; empty: make one
 };
-/// Start a fresh sum for the round (the next FinishRound divides it).
+/// Start a fresh sum for the round (the next FinishRound divides it). Round 0 is one of statistics: it starts from no
+/// model, and its end makes the first one.
 struct OpenRound {
     ExperimentId experiment = 0;
     std::uint32_t round = 0;
     Digest start_model;
+    std::uint32_t members = 0;  // of round 0: bounds the sums of each
 };
 struct AbsorbUpdate {
     ExperimentId experiment = 0;

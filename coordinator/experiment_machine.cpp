@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "common/json_lists.h"
 #include "coordinator/decisions.h"
 #include "coordinator/limits.h"
 
@@ -76,12 +77,7 @@ void ExperimentMachine::resume(Turn turn) {
         return;
     }
     clock_.begin(turn.now);
-    if (records_.empty()) {
-        set_state("starting", "", turn.effects);
-        wait_for_members(turn);
-        return;
-    }
-    set_state("running", "", turn.effects);
+    set_state(records_.empty() ? "starting" : "running", "", turn.effects);
     if (!evaluations_due_.empty()) {
         evaluate_last(turn);
     }
@@ -89,11 +85,12 @@ void ExperimentMachine::resume(Turn turn) {
     auto cohort = recovered_cohort_;
     for (const auto& decision : recovered_decisions_) {
         if (decision.kind == decisions::cohort) {
-            cohort.clear();
-            for (const auto& name : decision.detail["members"].items()) {
-                cohort.push_back(name.text());
-            }
+            cohort = texts_of(decision.detail["members"]);
         }
+    }
+    if (records_.empty() && cohort.empty()) {
+        wait_for_members(turn);
+        return;
     }
     if (cohort.empty() || committed_rounds() >= config_.experiment.rounds) {
         after_commit(turn, {});
@@ -207,14 +204,14 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     }
     // Segments that are lost: their groups can begin anew. The job stays noted until the round is open again.
     const bool lost = failed.error.kind == ErrorKind::not_found || failed.error.kind == ErrorKind::corrupt;
-    if (phase_ == Phase::finishing && relays_ && lost) {
+    if (phase_ == Phase::finishing && relays_ && lost && round_->number() > 0) {
         phase_ = Phase::open;
         pause(failed.error.code + ": " + failed.error.message);
-        turn.effects.jobs.push_back(OpenRound{id(), round_->number(), records_.back().model});
+        turn.effects.jobs.push_back(opening());
         return;
     }
     if (phase_ == Phase::open) {  // its success has no answer, so it was not remembered
-        retry_.job = OpenRound{id(), round_->number(), records_.back().model};
+        retry_.job = opening();
     }
     // Only what this machine can get over is tried again: a full disk, not a model that cannot be made.
     if (failed.error.kind != ErrorKind::io && failed.error.kind != ErrorKind::overloaded) {
@@ -232,6 +229,7 @@ void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     }
     job_done();
     clock_.begin(turn.now);
+    note_traffic(made.bytes_up_total, made.bytes_down_total);
     // A resumed experiment begins with its parent's commit: the number of a round decides batches and draws.
     records_.push_back({.round = saved_.parent_round, .model = made.model, .model_bytes = made.bytes});
     if (identity_.origin) {

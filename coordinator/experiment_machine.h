@@ -155,6 +155,14 @@ private:
     void tell_committed(Turn turn) const;
     void open_round(Turn turn, std::vector<std::string> cohort, Duration first_wait);
     void open_relays(Turn turn, RoundPlan plan);
+    /// The job that opens the open round, again.
+    [[nodiscard]] OpenRound opening() const;
+    /// The clients' sums are still to be asked for: round 0 is open, or comes first.
+    [[nodiscard]] bool before_statistics() const;
+    void gather_statistics(Turn turn);
+    void commit_statistics(Turn turn, const SnapshotWritten& snapshot);
+    /// Bytes at the sockets so far: what comes is of the next round.
+    void note_traffic(std::uint64_t up, std::uint64_t down);
     [[nodiscard]] RelayGroups groups_for(const Turn& turn, const std::vector<std::string>& cohort,
                                          std::uint32_t round);
     [[nodiscard]] std::vector<std::string> live_hosts(const Turn& turn) const;
@@ -208,7 +216,7 @@ private:
     RoundClock clock_;
     Json last_times_;  // of the last commit, for status
     Retry retry_;
-    std::uint64_t bytes_up_seen_ = 0;  // socket totals at the last commit
+    std::uint64_t bytes_up_seen_ = 0;  // socket totals when the open round's bytes began
     std::uint64_t bytes_down_seen_ = 0;
     // What a restart goes on with.
     std::vector<std::string> recovered_cohort_;

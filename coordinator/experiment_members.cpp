@@ -34,7 +34,7 @@ void ExperimentMachine::look_for_members(Turn turn) {
         return;
     }
     // The first model can be made while they are still at work elsewhere.
-    if (usable(records_.empty() ? alone : turn).empty()) {
+    if (usable(records_.empty() && !before_statistics() ? alone : turn).empty()) {
         if (!usable(alone).empty()) {
             count_start_timeout(turn.now);
         } else if (turn.now >= wait_until_) {
@@ -49,6 +49,9 @@ void ExperimentMachine::look_for_members(Turn turn) {
         return;
     }
     wait_until_ = never;
+    if (before_statistics()) {
+        return gather_statistics(turn);
+    }
     if (records_.empty()) {
         phase_ = Phase::making;
         clock_.waits(turn.now, RoundClock::Wait::members);
@@ -160,7 +163,8 @@ void ExperimentMachine::on_message(Turn turn, const Member& member, const Messag
         if (phase_ == Phase::open) {
             clock_.offered(turn.now, member.node, offer->update.metrics.train_seconds);
             const auto took = offer->update.metrics.train_seconds;
-            if (relays_ && member.role == "client" && std::isfinite(took) && took > 0) {
+            const bool turns = relays_ && round_->number() > 0;
+            if (turns && member.role == "client" && std::isfinite(took) && took > 0) {
                 turn_seconds_[member.node] = took;
             }
             round_->on_offer(member.node, member.session, *offer, turn.effects);

@@ -5,6 +5,7 @@
 // (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
 
+#include "common/json_lists.h"
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/relay_round.h"
@@ -14,22 +15,6 @@ namespace {
 
 // Before anything is measured: as if every example took so long. Only the proportions matter.
 constexpr double guessed_seconds = 0.001;
-
-Json names_of(const std::vector<std::string>& names) {
-    auto all = Json::array();
-    for (const auto& name : names) {
-        all.push(name);
-    }
-    return all;
-}
-
-std::vector<std::string> texts_of(const Json& list) {
-    std::vector<std::string> all;
-    for (const auto& item : list.items()) {
-        all.push_back(item.text());
-    }
-    return all;
-}
 
 }  // namespace
 
@@ -111,12 +96,12 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
     }
     auto lists = Json::array();
     for (const auto& group : made.groups) {
-        lists.push(names_of(group));
+        lists.push(json_of(group));
     }
     turn.effects.persist.push_back(SaveDecision{id(), round, decisions::groups,
                                                 Json::object()
                                                     .set("groups", std::move(lists))
-                                                    .set("hosts", names_of(made.hosts))
+                                                    .set("hosts", json_of(made.hosts))
                                                     .set("grouping", relays_->grouping)
                                                     .set("examples", std::move(examples))
                                                     .set("seconds", std::move(seconds))});
@@ -144,6 +129,9 @@ void ExperimentMachine::open_relays(Turn turn, RoundPlan plan) {
 
 void ExperimentMachine::on_round_opened(Turn turn, const RoundOpened& opened) {
     if (phase_ == Phase::open && opened.round == round_->number()) {
+        if (opened.round == 0) {
+            return note_traffic(opened.bytes_up_total, opened.bytes_down_total);
+        }
         round_->opened(turn.now, opened, turn.effects);
         if (retry_.job && std::holds_alternative<FinishRound>(*retry_.job)) {
             const auto why = saved_.reason;

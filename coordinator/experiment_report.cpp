@@ -141,7 +141,11 @@ Json ExperimentMachine::status() const {
     static constexpr const char* phases[] = {
         "queued", "waiting for clients", "making the initial model", "training", "committing", "evaluating", "over",
         "waiting for the build that began it"};
-    auto all = summary().set("phase", phases[static_cast<int>(phase_)]);
+    const bool sums = phase_ == Phase::open && round_->number() == 0;
+    auto all = summary().set("phase", sums ? "summing columns" : phases[static_cast<int>(phase_)]);
+    if (config_.data.normalise != "none") {
+        all.set("normalise", config_.data.normalise);
+    }
     all.set("dataset", config_.data.dataset).set("min_clients", config_.sync.min_clients);
     all.set("build", saved_.build.empty() ? Json() : Json(saved_.build));
     if (saved_.parent != 0) {

@@ -5,6 +5,7 @@
 // Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
 
+#include "configs/statistics.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/federated_round.h"
 
@@ -13,10 +14,15 @@ namespace causeway {
 /// The cohort is durable already, in the commit before it or as a decision.
 void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, Duration first_wait) {
     auto assignment = assignment_;
-    assignment.lease.round = committed_rounds() + 1;
-    assignment.model = records_.back().model;
-    assignment.model_bytes = records_.back().model_bytes;
-    turn.effects.jobs.push_back(OpenRound{id(), assignment.lease.round, assignment.model});
+    if (before_statistics()) {
+        assignment.program = statistics_program;
+    } else {
+        assignment.lease.round = committed_rounds() + 1;
+        assignment.model = records_.back().model;
+        assignment.model_bytes = records_.back().model_bytes;
+    }
+    turn.effects.jobs.push_back(OpenRound{id(), assignment.lease.round, assignment.model,
+                                          static_cast<std::uint32_t>(cohort.size())});
     phase_ = Phase::open;
     clock_.opened(turn.now);
     RoundPlan plan{.epoch = identity_.epoch,
@@ -26,11 +32,16 @@ void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, D
                    .rejoin = config_.sync.rejoin,
                    .first_wait = first_wait,
                    .straggler_deadline = config_.sync.straggler_deadline};
-    if (relays_) {
+    if (relays_ && plan.assignment.lease.round > 0) {
         open_relays(turn, std::move(plan));
     } else {
         round_ = std::make_unique<FederatedRound>(std::move(plan), turn.now);
     }
+}
+
+OpenRound ExperimentMachine::opening() const {
+    const auto& plan = round_->plan();
+    return {id(), round_->number(), plan.assignment.model, static_cast<std::uint32_t>(plan.cohort.size())};
 }
 
 /// The others have first_wait to come; they are assigned when they do.
@@ -87,7 +98,7 @@ void ExperimentMachine::check_round(Turn turn) {
 void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) {
     if (phase_ == Phase::finishing && snapshot.round == round_->number()) {
         job_done();
-        commit(turn, snapshot);
+        snapshot.round == 0 ? commit_statistics(turn, snapshot) : commit(turn, snapshot);
     }
 }
 
@@ -115,8 +126,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     if (auto relays = round_->relays(); !relays.is_null()) {
         summary.set("relays", std::move(relays));
     }
-    bytes_up_seen_ = snapshot.bytes_up_total;
-    bytes_down_seen_ = snapshot.bytes_down_total;
+    note_traffic(snapshot.bytes_up_total, snapshot.bytes_down_total);
     for (const auto& [node, update] : participants) {
         last_counted_[node] = {snapshot.round, update};
     }
@@ -138,6 +148,11 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     }
     publish();
     after_commit(turn, std::move(cohort));
+}
+
+void ExperimentMachine::note_traffic(std::uint64_t up, std::uint64_t down) {
+    bytes_up_seen_ = up;
+    bytes_down_seen_ = down;
 }
 
 /// All of the cohort: who was dropped or refused must let go of what it may still hold.

@@ -19,7 +19,8 @@ Result<ExperimentSetup> read_setup(const SaveExperiment& saved) {
     TRY_ASSIGN(auto aggregator, parse_aggregator(experiment.sync.aggregator, facts));
     RoundRules rules{.codec = std::move(codec), .aggregator = std::move(aggregator), .cohort = limits::sessions};
     TRY_ASSIGN(auto split, segment_rules_of(experiment, chain));
-    return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules), std::move(split)};
+    return ExperimentSetup{std::move(experiment), std::move(chain), std::move(rules), std::move(split),
+                           saved.file};
 }
 
 Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedModel& read_named) {
@@ -38,6 +39,14 @@ Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedMode
 
 Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,
                                                            ByteView model) {
+    if (job.round == 0) {
+        const auto& shape = setup.experiment.data.shape;
+        const StatisticsRules statistics{
+            .columns = static_cast<std::size_t>(shape.back()),
+            .values = static_cast<std::uint64_t>(element_count(shape) / shape.back()),
+            .members = job.members};
+        return std::make_shared<const RoundInput>(setup.chain, setup.rules, statistics);
+    }
     TRY_ASSIGN(auto start, from_safetensors(setup.chain, model));
     return std::make_shared<const RoundInput>(setup.chain, setup.rules, job.round, std::move(start), job.start_model);
 }

@@ -21,6 +21,7 @@ struct ExperimentSetup {
     Chain chain;
     RoundRules rules;
     std::optional<SegmentRules> split{};  // of regimes whose model is cut
+    std::string file{};                   // of which it was read
 };
 
 /// From the canonical text that the store keeps. errors: invalid: a file of another version
@@ -34,7 +35,7 @@ using ReadNamedModel = std::function<Result<Bytes>(const std::string& name)>;
 /// errors   io `model_unavailable`, `model_changed`: of the file; put right, the job succeeds when it is tried again
 Result<Bytes> make_first_model(const ExperimentSetup& setup, const ReadNamedModel& read_named);
 
-/// The input of a round: what its members start from. errors: corrupt: not this experiment's model
+/// The input of a round: what its members start from; of round 0 no model. errors: corrupt: not this experiment's model
 Result<std::shared_ptr<const RoundInput>> make_round_input(const ExperimentSetup& setup, const OpenRound& job,
                                                            ByteView model);
 

@@ -61,12 +61,14 @@ JobRunner::~JobRunner() {
 }
 
 void JobRunner::know(const SaveExperiment& saved) {
-    if (setups_.contains(saved.experiment)) {
+    const auto known = setups_.find(saved.experiment);
+    if (known != setups_.end() && known->second->file == saved.file) {
         return;
     }
     if (auto setup = read_setup(saved)) {
         setups_[saved.experiment] = std::make_shared<const ExperimentSetup>(*std::move(setup));
     } else {
+        setups_.erase(saved.experiment);
         unreadable_[saved.experiment] = setup.error();
     }
 }
@@ -102,8 +104,14 @@ void JobRunner::use_committed_model(const MakeModel& job) {
         if (!model) {
             return answer_failed(job.experiment, 0, "make_model", model.error());
         }
-        options_.answer(ModelMade{.experiment = job.experiment, .model = job.from, .bytes = model->size()});
+        answer_made(job, job.from, model->size());
     });
+}
+
+void JobRunner::answer_made(const MakeModel& job, const Digest& model, std::uint64_t bytes) {
+    ModelMade made{.experiment = job.experiment, .model = model, .bytes = bytes};
+    options_.traffic(made.bytes_up_total, made.bytes_down_total);
+    options_.answer(made);
 }
 
 Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
@@ -120,7 +128,7 @@ void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& fil
         return answer_failed(job.experiment, 0, "make_model", written.error());
     }
     publish(*written, *file);
-    options_.answer(ModelMade{.experiment = job.experiment, .model = *written, .bytes = file->size()});
+    answer_made(job, *written, file->size());
 }
 
 void JobRunner::open_round(const OpenRound& job) {
@@ -135,6 +143,14 @@ void JobRunner::open_round(const OpenRound& job) {
 }
 
 Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, const OpenRound& job) {
+    if (job.round == 0) {
+        TRY_ASSIGN(auto input, make_round_input(*setup, job, {}));
+        TRY(rounds_[job.experiment].open_round(input));
+        RoundOpened opened{.experiment = job.experiment, .round = 0, .segments = {}};
+        options_.traffic(opened.bytes_up_total, opened.bytes_down_total);
+        options_.answer(opened);
+        return input;
+    }
     const auto newest = newest_.load();
     std::shared_ptr<const Bytes> model;
     if (newest && newest->digest == job.start_model) {
@@ -285,7 +301,9 @@ void JobRunner::finish_round(const FinishRound& job) {
         if (const auto added = add_groups(*setup, job); !added) {
             return answer_failed(job.experiment, job.round, "finish_round", added.error());
         }
-        const auto finished = rounds_[job.experiment].finish();
+        const auto finished = rounds_[job.experiment].finish([&] {
+            return make_first_model(*setup, [this](const std::string& name) { return read_named_model(name); });
+        });
         const auto divided = real_now() - begun;
         if (!finished) {
             return answer_failed(job.experiment, job.round, "finish_round", finished.error());
@@ -304,6 +322,8 @@ void JobRunner::finish_round(const FinishRound& job) {
                               .bytes = round.file.size(),
                               .update_norm = round.update_norm};
         event.aggregate = divided;
+        event.normalise = round.normalise;
+        event.examples = round.examples;
         options_.traffic(event.bytes_up_total, event.bytes_down_total);
         options_.answer(event);
     });

@@ -86,6 +86,7 @@ private:
     void use_committed_model(const MakeModel& job);
     void answer_absorbed(const AbsorbUpdate& job, std::optional<Refusal> refusal, std::optional<Error> error,
                          Duration verify = {}, Duration aggregate = {});
+    void answer_made(const MakeModel& job, const Digest& model, std::uint64_t bytes);
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
     void publish(const Digest& model, const Bytes& file);
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "common/json_lists.h"
 #include "common/text.h"
 #include "configs/reader.h"
+#include "configs/statistics.h"
 #include "coordinator/limits.h"
 
 namespace causeway {
@@ -28,11 +30,13 @@ Status check_dataset(const std::string& dataset, const Membership& members) {
 }
 
 Json describe_record(const ExperimentMachine& experiment, const RoundRecord& record) {
-    return Json::object()
-        .set("name", experiment.saved().name)
-        .set("round", record.round)
-        .set("model_sha256", record.model.hex())
-        .set("bytes", record.model_bytes);
+    auto model = Json::object()
+                     .set("name", experiment.saved().name)
+                     .set("round", record.round)
+                     .set("model_sha256", record.model.hex())
+                     .set("bytes", record.model_bytes);
+    const auto numbers = found_statistics(experiment.config());
+    return numbers.empty() ? model : model.set("normalise", numbers);
 }
 
 }  // namespace
@@ -61,11 +65,8 @@ Result<Experiment> check_submission(const Json& body, const Membership& members,
     if (!body["file"].is_text()) {
         return fail(ErrorKind::invalid, "missing_argument", "experiment.submit needs the text of a file");
     }
-    std::vector<std::string> overrides;
-    for (const auto& item : body["set"].items()) {
-        overrides.push_back(item.text());
-    }
-    auto experiment = read_experiment(body["file"].text(), body["file_name"].text("experiment.toml"), overrides);
+    auto experiment = read_experiment(body["file"].text(), body["file_name"].text("experiment.toml"),
+                                      texts_of(body["set"]));
     if (!experiment) {
         return fail(ErrorKind::invalid, "bad_configuration", to_text(experiment.error()));
     }
@@ -88,6 +89,12 @@ Status check_unchanged(const Experiment& before, const Experiment& after) {
     if (before.data.shape != after.data.shape) {
         return refuse("data.shape", "the committed model takes examples of the shape that it was trained with");
     }
+    if (before.data.normalise != after.data.normalise) {
+        return refuse("data.normalise", "the committed model was trained on values that were normalised so");
+    }
+    if (before.data.normalise != "none" && before.data.scale != after.data.scale) {
+        return refuse("data.scale", "data.normalise has the means of values that were scaled so");
+    }
     if (before.model.init_from != after.model.init_from) {
         return refuse("model.init_from", "it goes on from the last commit, not from another model");
     }
@@ -109,10 +116,7 @@ Result<Experiment> check_resume(const ExperimentMachine& parent, const Json& bod
     if (parent.records().empty()) {
         return fail(ErrorKind::refused, "nothing_committed", named + " has committed nothing; submit it again");
     }
-    std::vector<std::string> overrides;
-    for (const auto& item : body["set"].items()) {
-        overrides.push_back(item.text());
-    }
+    auto overrides = texts_of(body["set"]);
     if (body["rounds"].is_number()) {
         overrides.push_back("experiment.rounds=" + std::to_string(body["rounds"].integer()));
     }

@@ -37,6 +37,34 @@ RoundInput::RoundInput(Chain chain, RoundRules rules, std::uint32_t round, Model
       firewall_{exchanged_ranges(chain_.table()), rules_.cohort, rules_.norm_bound, rules_.codec.fidelity},
       limits_(decode_limits(chain_.table())) {}
 
+RoundInput::RoundInput(Chain chain, RoundRules rules, const StatisticsRules& statistics)
+    : chain_(std::move(chain)),
+      rules_(std::move(rules)),
+      round_(0),
+      limits_(decode_limits(chain_.table())),
+      statistics_(statistics) {}
+
+/// The firewall of statistics: the bounds of the exact sum, and as many values as the examples that were offered have.
+tl::expected<CheckedUpdate, Refusal> RoundInput::check_sums(const std::string& node, const HeldUpdate& offered,
+                                                            ByteView bytes) const {
+    auto sums = ColumnSums::from_partial(bytes, statistics_->columns, statistics_->members);
+    if (!sums) {
+        return tl::unexpected(Refusal{sums.error().code,
+                                      sums.error().message + "; expected the sums of " +
+                                          std::to_string(statistics_->columns) + " columns",
+                                      "", 0});
+    }
+    if (offered.weight < 0 || sums->count() != static_cast<std::uint64_t>(offered.weight) * statistics_->values) {
+        return tl::unexpected(Refusal{"bad_weight",
+                                      "the sums are of " + std::to_string(sums->count()) + " values a column, and " +
+                                          std::to_string(offered.weight) + " examples have " +
+                                          std::to_string(statistics_->values) + " each",
+                                      "", 0});
+    }
+    return CheckedUpdate{round_, node, offered.digest, static_cast<std::uint32_t>(offered.weight), {},
+                         *std::move(sums)};
+}
+
 tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, const HeldUpdate& offered,
                                                        ByteView bytes) const {
     if (offered.round != round_) {
@@ -50,6 +78,9 @@ tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, 
                                       "the update was trained from model " + offered.start_model.short_hex() +
                                           ", the round starts from " + start_digest_.short_hex(),
                                       "", 0});
+    }
+    if (statistics_) {
+        return check_sums(node, offered, bytes);
     }
     auto update = decode_update(rules_.codec, bytes, limits_);
     if (!update) {
@@ -70,13 +101,20 @@ Status RoundWork::open_round(std::shared_ptr<const RoundInput> input) {
     }
     finished_.reset();
     counted_.clear();
+    sum_.reset();
+    columns_.reset();
+    examples_ = 0;
     input_ = std::move(input);
+    if (const auto& statistics = input_->statistics()) {
+        columns_.emplace(statistics->columns, statistics->members);
+        return {};
+    }
     sum_ = rules.aggregator.begin({input_->expected(), values_of(input_->start()), rules.codec.fidelity, {}});
     return {};
 }
 
 std::optional<Refusal> RoundWork::add(CheckedUpdate update) {
-    if (!sum_ || update.round != input_->round()) {
+    if ((!sum_ && !columns_) || update.round != input_->round()) {
         return Refusal{"wrong_round",
                        "the update of round " + std::to_string(update.round) + " comes when that round is not open", "",
                        0};
@@ -87,6 +125,11 @@ std::optional<Refusal> RoundWork::add(CheckedUpdate update) {
                    ? std::nullopt
                    : std::optional(
                          Refusal{"duplicate", "another update of " + update.node + " is in this round's sum", "", 0});
+    }
+    if (columns_) {
+        columns_->merge(*update.sums);
+        examples_ += update.weight;
+        return std::nullopt;
     }
     sum_->add(update.update, update.weight);
     return std::nullopt;
@@ -100,9 +143,29 @@ std::optional<Refusal> RoundWork::absorb(const std::string& node, const HeldUpda
     return checked ? add(*std::move(checked)) : std::optional(std::move(checked).error());
 }
 
-Result<const FinishedRound*> RoundWork::finish() {
+/// The sums stay until the model is made: a file that cannot be read now may be readable later.
+Result<const FinishedRound*> RoundWork::finish_statistics(const MakeFirstModel& first_model) {
+    ASSERT(first_model);
+    if (examples_ == 0) {
+        return fail(ErrorKind::invalid, "zero_total_weight", "no member has sent sums of any example");
+    }
+    FinishedRound finished;
+    TRY_ASSIGN(finished.file, first_model());
+    finished.digest = sha256(finished.file);
+    finished.counted.assign(counted_.begin(), counted_.end());
+    finished.normalise = to_text(columns_->statistics());
+    finished.examples = examples_;
+    finished_ = std::move(finished);
+    columns_.reset();
+    return &*finished_;
+}
+
+Result<const FinishedRound*> RoundWork::finish(const MakeFirstModel& first_model) {
     if (finished_) {
         return &*finished_;
+    }
+    if (columns_) {
+        return finish_statistics(first_model);
     }
     if (!sum_) {
         return fail(ErrorKind::not_found, "no_round", "no round of this experiment is open");

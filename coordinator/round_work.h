@@ -8,6 +8,7 @@
 // worker that checks. The file's bytes (4 P) come when the limbs are gone.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "aggregation/aggregator.h"
+#include "aggregation/column_sums.h"
 #include "aggregation/firewall.h"
 #include "common/digest.h"
 #include "model/arena.h"
@@ -37,6 +39,13 @@ struct RoundRules {
     std::optional<double> norm_bound;
 };
 
+/// What is expected of the members of a round of statistics (configs/statistics.h).
+struct StatisticsRules {
+    std::size_t columns = 0;
+    std::uint64_t values = 1;    // of each column in one example
+    std::uint32_t members = 1;
+};
+
 /// An update that may be added; its values are finite and in range.
 struct CheckedUpdate {
     std::uint32_t round = 0;
@@ -44,6 +53,7 @@ struct CheckedUpdate {
     Digest digest;
     std::uint32_t weight = 0;
     Update update;
+    std::optional<ColumnSums> sums{};  // of a round of statistics, which has no update
 };
 
 /// What all members of a round start from, and the rules their updates must keep.
@@ -53,6 +63,8 @@ class RoundInput {
 public:
     /// cost  SHA-256 of the model, unless `start_digest` is given
     RoundInput(Chain chain, RoundRules rules, std::uint32_t round, ModelState start, Digest start_digest);
+    /// Of round 0, which starts from no model.
+    RoundInput(Chain chain, RoundRules rules, const StatisticsRules& statistics);
 
     /// Decodes and examines an update whose bytes have the digest that was offered.
     ///
@@ -68,8 +80,12 @@ public:
     [[nodiscard]] std::uint32_t round() const { return round_; }
     [[nodiscard]] const ModelState& start() const { return start_; }
     [[nodiscard]] const ArenaRanges& expected() const { return firewall_.expected; }
+    [[nodiscard]] const std::optional<StatisticsRules>& statistics() const { return statistics_; }
 
 private:
+    [[nodiscard]] tl::expected<CheckedUpdate, Refusal> check_sums(const std::string& node, const HeldUpdate& offered,
+                                                                  ByteView bytes) const;
+
     Chain chain_;
     RoundRules rules_;
     std::uint32_t round_;
@@ -77,6 +93,7 @@ private:
     Digest start_digest_;
     FirewallRules firewall_;
     DecodeLimits limits_;
+    std::optional<StatisticsRules> statistics_{};
 };
 
 /// The model after a round, ready to be written.
@@ -87,7 +104,12 @@ struct FinishedRound {
     Digest digest;                                        // SHA-256 of file
     double update_norm = 0;                               // L2 of the trainable arena's change
     std::vector<std::pair<std::string, Digest>> counted;  // node, update; sorted by node
+    std::string normalise{};     // of round 0: what its statistics come to; `file` is then the first model
+    std::uint64_t examples = 0;  // and of how many examples they are
 };
+
+/// The bytes of an experiment's first model.
+using MakeFirstModel = std::function<Result<Bytes>()>;
 
 /// threads  owned by one worker at a time
 class RoundWork {
@@ -107,8 +129,11 @@ public:
 
     /// Divides, once. A second call gives the same result: a commit that failed for want of disk space is retried.
     ///
-    /// errors   invalid `zero_total_weight`: the round fails, the model stays; not_found `no_round`: none is open
-    [[nodiscard]] Result<const FinishedRound*> finish();
+    /// `first_model` is asked for at the end of round 0.
+    ///
+    /// errors   invalid `zero_total_weight`: the round fails, the model stays; not_found `no_round`: none is open; of
+    ///          round 0 those of first_model, after which it can be asked again
+    [[nodiscard]] Result<const FinishedRound*> finish(const MakeFirstModel& first_model = {});
 
     /// The input of the open round, for workers that check; nullptr when none is open.
     [[nodiscard]] std::shared_ptr<const RoundInput> input() const { return input_; }
@@ -116,9 +141,12 @@ public:
 
 private:
     [[nodiscard]] FinishedRound make_finished(AggregationResult result) const;
+    [[nodiscard]] Result<const FinishedRound*> finish_statistics(const MakeFirstModel& first_model);
 
     std::shared_ptr<const RoundInput> input_;
     std::unique_ptr<Aggregation> sum_;
+    std::optional<ColumnSums> columns_;  // instead, in a round of statistics
+    std::uint64_t examples_ = 0;
     std::map<std::string, Digest> counted_;
     std::optional<FinishedRound> finished_;
 };

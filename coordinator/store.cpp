@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 
+#include "common/json_lists.h"
 #include "coordinator/audit_store.h"
 #include "coordinator/schema.h"
 #include "coordinator/store_load.h"
@@ -36,14 +37,6 @@ tl::unexpected<Error> lost(const std::filesystem::path& path) {
                 path.string() +
                     " is missing or empty, though this folder's federation has been running: restore the "
                     "folder from a backup (docs/service.md); to begin a new federation, name a new folder");
-}
-
-Json to_json(const std::vector<std::string>& names) {
-    auto array = Json::array();
-    for (const auto& name : names) {
-        array.push(name);
-    }
-    return array;
 }
 
 }  // namespace
@@ -180,7 +173,7 @@ Status Store::save(const SaveCommit& commit) {
     }
     TRY_ASSIGN(auto write, database_.prepare("INSERT INTO commits VALUES (?, ?, ?, ?, ?, ?)"));
     TRY(write
-            .bind(commit.experiment, commit.round, commit.model, commit.model_bytes, to_json(commit.next_cohort).dump(),
+            .bind(commit.experiment, commit.round, commit.model, commit.model_bytes, json_of(commit.next_cohort).dump(),
                   commit.summary.dump())
             .run());
     return save_participants(commit);

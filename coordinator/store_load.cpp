@@ -1,5 +1,6 @@
 // Rows are our own writing, but the file could have been damaged or edited: what does not parse is `corrupt`, not a
 // bug. Thread: the store thread, once at a start.
+#include "common/json_lists.h"
 #include "coordinator/store_load.h"
 
 namespace causeway {
@@ -56,10 +57,7 @@ Status load_commits(Database& database, ById& experiments) {
         round.model_bytes = static_cast<std::uint64_t>(row.integer(3));
         TRY_ASSIGN(const auto cohort, Json::parse(row.text(4), longest_json));
         TRY_ASSIGN(round.summary, Json::parse(row.text(5), longest_json));
-        experiment.next_cohort.clear();
-        for (const auto& name : cohort.items()) {
-            experiment.next_cohort.push_back(name.text());
-        }
+        experiment.next_cohort = texts_of(cohort);
         experiment.rounds.push_back(std::move(round));
         return {};
     });

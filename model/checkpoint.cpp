@@ -33,9 +33,13 @@ Json describe(const TensorInfo& tensor, std::uint64_t begin) {
 }
 
 /// A std::map sorts the names; "__metadata__" comes first because '_' is before the lower-case letters.
-std::string header_text(const Chain& chain) {
+std::string header_text(const Chain& chain, const Json& more) {
     std::map<std::string, Json> sorted;
-    sorted[std::string(metadata_key)] = Json::object().set("architecture", chain.architecture());
+    auto metadata = Json::object().set("architecture", chain.architecture());
+    for (const auto& [name, text] : more.fields()) {
+        metadata.set(name, text);
+    }
+    sorted[std::string(metadata_key)] = std::move(metadata);
     std::uint64_t begin = 0;
     for (const TensorInfo& tensor : chain.table().tensors) {
         sorted[tensor.name] = describe(tensor, begin);
@@ -174,8 +178,8 @@ Result<ModelState> read_tensors(const Chain& chain, const File& file) {
 
 }  // namespace
 
-Bytes to_safetensors(const Chain& chain, const ModelState& state) {
-    const std::string header = header_text(chain);
+Bytes to_safetensors(const Chain& chain, const ModelState& state, const Json& more) {
+    const std::string header = header_text(chain, more);
     ByteWriter writer;
     writer.put(static_cast<std::uint64_t>(header.size()));
     writer.put_bytes(as_bytes(header));
@@ -226,7 +230,7 @@ Result<SavedModel> load_safetensors(ByteView bytes) {
     }
     TRY_ASSIGN(Chain chain, Chain::from_architecture(architecture.text()));
     TRY_ASSIGN(ModelState state, read_tensors(chain, file));
-    return SavedModel{std::move(chain), std::move(state)};
+    return SavedModel{std::move(chain), std::move(state), file.listing.header[metadata_key]};
 }
 
 }  // namespace causeway

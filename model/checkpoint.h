@@ -14,8 +14,11 @@
 
 namespace causeway {
 
+/// `more`: texts about the run for the file's metadata, as exported files have them; without any the bytes are the
+/// model's own, by which it is named.
+///
 /// cost     writes 4 bytes an element and about 100 a tensor
-Bytes to_safetensors(const Chain& chain, const ModelState& state);
+Bytes to_safetensors(const Chain& chain, const ModelState& state, const Json& more = {});
 
 /// SHA-256 of to_safetensors.
 Digest model_digest(const Chain& chain, const ModelState& state);
@@ -42,6 +45,7 @@ Result<SafetensorsListing> list_safetensors(ByteView bytes);
 struct SavedModel {
     Chain chain;
     ModelState state;
+    Json metadata;  // what the file says besides its tensors
 };
 
 /// Reads a file by the architecture that it carries.

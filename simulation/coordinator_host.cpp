@@ -188,11 +188,22 @@ void CoordinatorHost::run(const Job& job) {
             if (disk_full()) {
                 return JobFailed{make.experiment, 0, "make_model", no_room()};
             }
-            return work_.make_model(make, machine_->experiments().at(make.experiment).saved());
+            auto made = work_.make_model(make, machine_->experiments().at(make.experiment).saved());
+            if (auto* model = std::get_if<ModelMade>(&made)) {
+                count_traffic(*model);
+            }
+            return made;
         });
     } else if (const auto* open = std::get_if<OpenRound>(&job)) {
+        if (open->round == 0) {
+            work_.know(machine_->experiments().at(open->experiment).saved());
+        }
         work_.open_round(*open);
-        if (auto opened = work_.opened(*open)) {
+        if (open->round == 0) {
+            RoundOpened opened{.experiment = open->experiment, .round = 0, .segments = {}};
+            count_traffic(opened);
+            run_later(job, [opened]() -> CoordinatorEvent { return opened; });
+        } else if (auto opened = work_.opened(*open)) {
             around_.invariants.opened(*opened);
             run_later(job, [opened = *std::move(opened)]() -> CoordinatorEvent { return opened; });
         }
@@ -210,8 +221,7 @@ void CoordinatorHost::run(const Job& job) {
             }
             auto done = work_.finish_round(finish);
             if (auto* snapshot = std::get_if<SnapshotWritten>(&done)) {
-                snapshot->bytes_up_total = around_.network.bytes_up();
-                snapshot->bytes_down_total = around_.network.bytes_down();
+                count_traffic(*snapshot);
             }
             return done;
         });

@@ -74,6 +74,11 @@ private:
     void send(const Send& send);
     void close(const CloseSession& close);
     void run(const Job& job);
+    template <class Answer>
+    void count_traffic(Answer& answer) const {
+        answer.bytes_up_total = around_.network.bytes_up();
+        answer.bytes_down_total = around_.network.bytes_down();
+    }
     void run_later(const Job& job, std::function<CoordinatorEvent()> work);
     void absorb(const AbsorbUpdate& job);
     void absorbed(const AbsorbUpdate& job, std::optional<Error> error);

@@ -5,7 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "common/json_lists.h"
 #include "configs/reader.h"
+#include "configs/statistics.h"
 #include "coordinator/decisions.h"
 
 namespace causeway::simulation {
@@ -54,12 +56,9 @@ void Invariants::check(const SaveDecision& save) {
     require(save.round == seen.open_round(), "a decision on a round that is not open", save.kind);
     if (save.kind == decisions::cohort) {
         require(seen.cohort.empty(), "a second cohort for one round");
-        std::vector<std::string> cohort;
-        for (const auto& name : save.detail["members"].items()) {
-            cohort.push_back(name.text());
-        }
+        const auto cohort = texts_of(save.detail["members"]);
         require(!cohort.empty(), "a cohort of nobody");
-        check_cohort(save.experiment, cohort);
+        check_cohort(save.experiment, cohort, seen.commits.empty() ? Draw::everybody : Draw::by_rule);
     } else if (save.kind == decisions::dropped || save.kind == decisions::refused) {
         const auto node = save.detail["node"].text();
         require(seen.cohort.contains(node), "left a round that it was not in", node);
@@ -70,11 +69,13 @@ void Invariants::check(const SaveDecision& save) {
 }
 
 /// A client holds one assignment; a share of unknown members bounds no size, a count does.
-void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& cohort) {
+void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& cohort, Draw draw) {
     require(std::ranges::adjacent_find(cohort, std::ranges::greater_equal{}) == cohort.end(),
             "a cohort is not sorted, or names a member twice");
     const auto& rules = rules_[id];
-    if (rules.cohort.kind == CountOrShare::Kind::count) {
+    if (draw == Draw::everybody) {
+        require(cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
+    } else if (rules.cohort.kind == CountOrShare::Kind::count) {
         require(cohort.size() <= rules.cohort.count, "a cohort is larger than the file says");
     } else if (rules.cohort.share == 1) {
         require(cohort.empty() || cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
@@ -101,7 +102,7 @@ void Invariants::check(const SaveCommit& save) {
         require(!seen.left_out.contains(node), "took part although it was left out", node);
         require(commit.participants.emplace(node, update).second, "took part twice", node);
     }
-    if (!seen.commits.empty()) {
+    if (!seen.commits.empty() || !seen.cohort.empty()) {  // not the first model that is made from the seed
         const auto quorum = rules_[save.experiment].quorum.of(static_cast<std::uint32_t>(seen.cohort.size()));
         require(save.participants.size() >= quorum, "a commit below the quorum");
         require(save.participants.size() + seen.left_out.size() == seen.cohort.size(),
@@ -112,7 +113,7 @@ void Invariants::check(const SaveCommit& save) {
     seen.commits.push_back(std::move(commit));
     seen.left_out.clear();
     seen.cohort.clear();
-    check_cohort(save.experiment, save.next_cohort);
+    check_cohort(save.experiment, save.next_cohort, Draw::by_rule);
 }
 
 /// Exactly what this process has added, and all of it: a sum made by an earlier process died with it.
@@ -146,8 +147,13 @@ void Invariants::check(const std::string& node, const Assign& assign) {
     const auto& lease = assign.lease;
     const auto& seen = seen_[lease.experiment];
     require(!terminal(seen.state), "assigned after the end", node);
-    require(!seen.commits.empty() && lease.round == seen.open_round(), "assigned a round that is not open", node);
-    if (assign.segment.empty()) {
+    const bool statistics = assign.program == statistics_program;
+    require(seen.commits.empty() == statistics && lease.round == seen.open_round(), "assigned a round that is not open",
+            node);
+    if (statistics) {
+        require(assign.model.empty() && seen.cohort.contains(node), "asked for its sums without being in the cohort",
+                node);
+    } else if (assign.segment.empty()) {
         require(!seen.commits.empty() && assign.model == seen.commits.back().model,
                 "assigned a start that is not the last commit", node);
         require(seen.cohort.contains(node), "assigned without being in the persisted cohort", node);

@@ -88,7 +88,8 @@ private:
     void check(const SaveCommit& save);
     void check(const SaveEvaluation& save);
     void check(const SaveDeclaration&) {}
-    void check_cohort(ExperimentId id, const std::vector<std::string>& cohort);
+    enum class Draw { by_rule, everybody };  // of a round of statistics
+    void check_cohort(ExperimentId id, const std::vector<std::string>& cohort, Draw draw);
     void check_sum(const SaveCommit& save);
     void check_relays(const SaveDecision& save);
     void check_handover(const SaveDecision& save);

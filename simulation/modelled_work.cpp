@@ -45,7 +45,9 @@ UpdateAbsorbed ModelledCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView
 
 CoordinatorEvent ModelledCoordinatorWork::finish_round(const FinishRound& job) {
     const auto digest = sha256(fmt::format("round {} from {} of {:x}", job.round, sum_, std::exchange(added_, 0)));
-    return SnapshotWritten{job.experiment, job.round, digest, bytes_, 0, 0, 0};
+    SnapshotWritten written{job.experiment, job.round, digest, bytes_, 0, 0, 0};
+    written.normalise = job.round == 0 ? "0 1" : "";
+    return written;
 }
 
 CoordinatorEvent ModelledCoordinatorWork::evaluate(const EvaluateModel& job) {

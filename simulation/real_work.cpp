@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "client/evaluation_request.h"
+#include "configs/statistics.h"
+#include "configs/workload.h"
 #include "model/checkpoint.h"
 
 namespace causeway::simulation {
@@ -28,18 +30,25 @@ Refused as_refused(const AbsorbUpdate& job, Refusal refusal) {
 
 }  // namespace
 
+/// A file that cannot be read has failed before it came here.
+void RealCoordinatorWork::know(const SaveExperiment& experiment) {
+    if (auto setup = read_setup(experiment)) {
+        setups_.insert_or_assign(experiment.experiment, *std::move(setup));
+    }
+}
+
 void RealCoordinatorWork::open_round(const OpenRound& job) {
     const auto setup = setups_.find(job.experiment);
     const auto model = snapshots_.find(job.start_model);
-    ASSERT(setup != setups_.end() && model != snapshots_.end());
-    const auto input = make_round_input(setup->second, job, model->second);
+    ASSERT(setup != setups_.end() && (job.round == 0 || model != snapshots_.end()));
+    const auto input = make_round_input(setup->second, job, job.round == 0 ? ByteView() : ByteView(model->second));
     ASSERT(input.has_value());
     ASSERT(rounds_[job.experiment].open_round(*input).has_value());
 }
 
 std::optional<RoundOpened> RealCoordinatorWork::opened(const OpenRound& job) {
     const auto& setup = setups_.at(job.experiment);
-    if (!setup.split) {
+    if (!setup.split || job.round == 0) {
         return std::nullopt;
     }
     RoundOpened opened{.experiment = job.experiment, .round = job.round, .segments = {}};
@@ -73,11 +82,7 @@ CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const Sav
         setups_.insert_or_assign(job.experiment, *std::move(setup));
         return made;
     }
-    auto file = make_first_model(*setup, [this](const std::string& name) -> Result<Bytes> {
-        const auto known = models_.find(name);
-        return known != models_.end() ? Result<Bytes>(known->second)
-                                      : fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
-    });
+    auto file = first_model(*setup);
     if (!file) {
         return failed(job.experiment, 0, "make_model", file.error());
     }
@@ -85,6 +90,27 @@ CoordinatorEvent RealCoordinatorWork::make_model(const MakeModel& job, const Sav
     setups_.insert_or_assign(job.experiment, *std::move(setup));
     snapshots_[made.model] = *std::move(file);
     return made;
+}
+
+Result<Bytes> RealCoordinatorWork::first_model(const ExperimentSetup& setup) const {
+    return make_first_model(setup, [this](const std::string& name) -> Result<Bytes> {
+        const auto known = models_.find(name);
+        return known != models_.end() ? Result<Bytes>(known->second)
+                                      : fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
+    });
+}
+
+/// From here on what was held out is evaluated as the clients train. Given scaled, and not normalised yet.
+Status RealCoordinatorWork::normalise_held_out(Experiment& experiment, const std::string& numbers) {
+    set_statistics(experiment, numbers);
+    if (held_out_) {
+        auto options = data_options_of(experiment);
+        options.scale.reset();
+        normalised_ = *held_out_;
+        normalised_by_ = experiment.data.normalise;
+        return apply_options(*normalised_, options);
+    }
+    return {};
 }
 
 UpdateAbsorbed RealCoordinatorWork::absorb(const AbsorbUpdate& job, ByteView update) {
@@ -132,17 +158,25 @@ CoordinatorEvent RealCoordinatorWork::finish_round(const FinishRound& job) {
                           {ErrorKind::corrupt, refusal->code, refusal->message});
         }
     }
-    const auto finished = sum.finish();
+    auto& setup = setups_.at(job.experiment);
+    const auto finished = sum.finish([&] { return first_model(setup); });
     if (!finished) {
         return failed(job.experiment, job.round, "finish_round", finished.error());
     }
     const auto& round = **finished;
+    if (!round.normalise.empty()) {
+        if (const auto normalised = normalise_held_out(setup.experiment, round.normalise); !normalised) {
+            return failed(job.experiment, job.round, "finish_round", normalised.error());
+        }
+    }
     snapshots_[round.digest] = round.file;
     return SnapshotWritten{.experiment = job.experiment,
                            .round = job.round,
                            .model = round.digest,
                            .bytes = round.file.size(),
-                           .update_norm = round.update_norm};
+                           .update_norm = round.update_norm,
+                           .normalise = round.normalise,
+                           .examples = round.examples};
 }
 
 CoordinatorEvent RealCoordinatorWork::evaluate(const EvaluateModel& job) {
@@ -151,7 +185,9 @@ CoordinatorEvent RealCoordinatorWork::evaluate(const EvaluateModel& job) {
                       {ErrorKind::not_found, "no_holdout", "the coordinator holds no examples to evaluate with"});
     }
     const auto& setup = setups_.at(job.experiment);
-    const auto evaluation = evaluate_model(*trainer_, setup, snapshots_.at(job.model), *held_out_);
+    const bool found_here = normalised_ && normalised_by_ == setup.experiment.data.normalise;
+    const auto evaluation =
+        evaluate_model(*trainer_, setup, snapshots_.at(job.model), found_here ? *normalised_ : *held_out_);
     if (!evaluation) {
         return failed(job.experiment, job.round, "evaluate", evaluation.error());
     }
@@ -196,6 +232,9 @@ node::Trained RealClientWork::train(const Assign& assign) {
     node::Trained trained{.lease = assign.lease};
     const auto work = [&]() -> Result<node::TrainingOutput> {
         TRY_ASSIGN(const DatasetFile* file, examples_for(assign));
+        if (assign.program == statistics_program) {
+            return node::sum_columns(assign, file->train, {});
+        }
         const node::TrainingInput input{.assign = assign,
                                         .node = name_,
                                         .model = models_.at(assign.model),

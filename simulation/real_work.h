@@ -27,6 +27,7 @@ public:
     /// A file that experiments may start from.
     void add_model(const std::string& name, Bytes file) { models_[name] = std::move(file); }
 
+    void know(const SaveExperiment& experiment) override;
     void open_round(const OpenRound& job) override;
     std::optional<RoundOpened> opened(const OpenRound& job) override;
     void release(const ReleaseExperiment& job) override;
@@ -39,8 +40,13 @@ public:
     void crash() override;
 
 private:
+    [[nodiscard]] Result<Bytes> first_model(const ExperimentSetup& setup) const;
+    Status normalise_held_out(Experiment& experiment, const std::string& numbers);
+
     std::shared_ptr<Trainer> trainer_;
     std::optional<Dataset> held_out_;
+    std::optional<Dataset> normalised_;  // the same, where a round of statistics has found how
+    std::string normalised_by_;
     std::map<std::string, Bytes> models_;             // files by name
     std::map<ExperimentId, ExperimentSetup> setups_;  // from the store's text: survives a crash
     std::map<ExperimentId, RoundWork> rounds_;        // sums: lost in a crash

@@ -6,7 +6,10 @@
 
 #include <fmt/format.h>
 
+#include "common/json_lists.h"
+#include "configs/canonical.h"
 #include "configs/reader.h"
+#include "configs/statistics.h"
 #include "coordinator/assignment.h"
 #include "coordinator/decisions.h"
 #include "simulation/replay_relays.h"
@@ -28,17 +31,17 @@ struct RoundMembers {
 /// The commit before it names the cohort, unless one was drawn later, after waiting for members.
 RoundMembers members_of(const RunLog& log, std::uint32_t round) {
     RoundMembers members;
-    const auto& next = log.commits[round - 1 - log.saved.parent_round].next_cohort;
-    members.cohort = {next.begin(), next.end()};
+    if (round > log.saved.parent_round) {
+        const auto& next = log.commits[round - 1 - log.saved.parent_round].next_cohort;
+        members.cohort = {next.begin(), next.end()};
+    }
     for (const auto& decision : log.decisions) {
         if (decision.round != round) {
             continue;
         }
         if (decision.kind == decisions::cohort) {
-            members.cohort.clear();
-            for (const auto& name : decision.detail["members"].items()) {
-                members.cohort.insert(name.text());
-            }
+            const auto names = texts_of(decision.detail["members"]);
+            members.cohort = {names.begin(), names.end()};
         } else if (decision.kind == decisions::dropped || decision.kind == decisions::refused) {
             members.left.insert(decision.detail["node"].text());
         }
@@ -79,18 +82,19 @@ Result<Answer> answer_of(CoordinatorEvent event) {
     return fail(with_context(failed->error, fmt::format("round {}: {}", failed->round, failed->job)));
 }
 
-using Participants = std::vector<std::pair<std::string, Digest>>;
-
 class Replayer {
 public:
     Replayer(const RunLog& log, CoordinatorWork& work, const FindClient& client)
         : log_(log), work_(work), client_(client) {}
 
     Result<ReplayedRound> first_model() {
-        TRY_ASSIGN(const auto config, read_experiment_or_fail(log_.saved.file, log_.saved.name));
+        TRY_ASSIGN(auto config, read_experiment_or_fail(log_.saved.file, log_.saved.name));
         TRY_ASSIGN(assign_, assignment_of(config, log_.saved.submitted_by));
         assign_.continues = log_.ancestors;
         const auto& first = log_.commits.front();
+        if (!first.participants.empty()) {
+            return statistics(std::move(config));
+        }
         MakeModel job{.experiment = log_.saved.experiment, .from = {}};
         if (log_.saved.parent != 0) {
             job.from = first.model;  // in the work's hands since the parent's replay, if that came to the same bits
@@ -100,6 +104,33 @@ public:
         model_ = made.model;
         model_bytes_ = made.bytes;
         return ReplayedRound{first.round, model_, first.model, {}};
+    }
+
+    /// Round 0 with its sums: the file says what they came to.
+    Result<ReplayedRound> statistics(Experiment config) {
+        const auto& first = log_.commits.front();
+        const auto recorded = found_statistics(config);
+        config.data.normalise = normalise_federated;
+        auto unknown = log_.saved;
+        unknown.file = canonical_toml(config);
+        work_.know(unknown);
+        const auto ready = std::exchange(assign_, {});
+        TRY_ASSIGN(assign_, assignment_of(config, log_.saved.submitted_by));
+        assign_.lease = {.epoch = 0, .experiment = log_.saved.experiment, .round = 0, .attempt = 1};
+        assign_.program = statistics_program;
+        assign_.cohort = static_cast<std::uint32_t>(members_of(log_, 0).cohort.size());
+        ReplayedRound round{.round = 0, .model = {}, .recorded = first.model, .differs = {}};
+        work_.open_round({log_.saved.experiment, 0, {}, assign_.cohort});
+        TRY(add_all(first, round));
+        TRY_ASSIGN(const auto written, answer_of<SnapshotWritten>(work_.finish_round({log_.saved.experiment, 0})));
+        if (written.normalise != recorded) {
+            round.differs.emplace_back("data.normalise");
+        }
+        assign_ = ready;
+        model_ = written.model;
+        model_bytes_ = written.bytes;
+        round.model = model_;
+        return round;
     }
 
     Result<ReplayedRound> next(const SaveCommit& commit) {
@@ -116,14 +147,8 @@ public:
             finish.groups = std::move(relays.groups);
             round.differs = std::move(relays.differs);
         }
-        for (const auto& [node, recorded] : opened ? Participants{} : commit.participants) {
-            auto added = add(node, commit.round);
-            if (!added) {
-                return fail(with_context(added.error(), fmt::format("round {}, {}", commit.round, node)));
-            }
-            if (*added != recorded) {
-                round.differs.push_back(node);
-            }
+        if (!opened) {
+            TRY(add_all(commit, round));
         }
         TRY_ASSIGN(const auto written,
                    answer_of<SnapshotWritten>(work_.finish_round(finish)));
@@ -134,10 +159,23 @@ public:
     }
 
 private:
+    Status add_all(const SaveCommit& commit, ReplayedRound& round) {
+        for (const auto& [node, recorded] : commit.participants) {
+            auto added = add(node, commit.round);
+            if (!added) {
+                return fail(with_context(added.error(), fmt::format("round {}, {}", commit.round, node)));
+            }
+            if (*added != recorded) {
+                round.differs.push_back(node);
+            }
+        }
+        return {};
+    }
+
     /// One participant: fetch, train, offer, counted. Its client state moves on as it did.
     Result<Digest> add(const std::string& node, std::uint32_t number) {
         TRY_ASSIGN(auto* client, client_(node));
-        if (!client->has_model(model_)) {
+        if (!assign_.model.empty() && !client->has_model(model_)) {
             TRY_ASSIGN(const auto model, work_.read_model(model_));
             client->keep_model(model_, model);
         }
@@ -180,7 +218,7 @@ Status check_log(const RunLog& log) {
         if (commit.round > stopped_after) {
             return bad_log(commit.round, "the run had ended before it");
         }
-        if (i > 0) {
+        if (i > 0 || !commit.participants.empty()) {
             TRY(check_commit(commit, members_of(log, commit.round), config.sync.quorum));
         }
     }

@@ -19,6 +19,8 @@ enum class Crash { process, power };
 class CoordinatorWork {
 public:
     virtual ~CoordinatorWork() = default;
+    /// Before a round of statistics: it comes before make_model.
+    virtual void know(const SaveExperiment& /*experiment*/) {}
     virtual void open_round(const OpenRound& job) = 0;
     /// The answer to it, where there is one: the segments that a round of relays starts from.
     virtual std::optional<RoundOpened> opened(const OpenRound& /*job*/) { return std::nullopt; }

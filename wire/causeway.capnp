@@ -132,7 +132,7 @@ struct Assign {
   dataset @4 :Text;
   dataOptions @5 :Text;
   architecture @6 :Text;
-  program @7 :Text;
+  program @7 :Text;               # or `statistics`: sums of columns are asked for, from no model
   optimizer @8 :Text;
   optimizerState @9 :Text;        # reset | keep | average
   batch @10 :UInt32;              # 0: all examples

@@ -90,6 +90,19 @@ TEST_CASE("the first rule in the order of the keys is the one that is named", "[
     CHECK(refusal(all, digits()).starts_with("policy_dataset: policy.toml:3:1"));
 }
 
+TEST_CASE("sums of columns leave only where the policy says so, and updates are another matter", "[client][policy]") {
+    auto sums = digits();
+    sums.program = "statistics";
+    CHECK(refusal("", sums).starts_with("policy_statistics: default policy: share_statistics: it asks for the sums"));
+    CHECK(refusal("\nshare_statistics = false", sums).starts_with("policy_statistics: policy.toml:2:1: "));
+    CHECK(refusal("share_statistics = true", sums).empty());
+    CHECK(refusal("", digits()).empty());
+    Policy typed;
+    typed.allow("share_statistics", "--share-statistics");
+    CHECK_FALSE(judge(typed, sums, tuesday_noon));
+    CHECK_FALSE(typed.share_labels);
+}
+
 TEST_CASE("every mistake is told at its place, in the order of the file", "[client][policy]") {
     const auto errors = mistakes(
         "datasets = \"digits\"\n"
@@ -172,10 +185,11 @@ TEST_CASE("the effective policy lists every key with where it comes from", "[cli
           "min_cohort 3 /etc/node/policy.toml:1:1\n"
           "allow_split true --allow split\n"
           "share_labels false default\n"
-          "share_log false default\n");
+          "share_log false default\n"
+          "share_statistics false default\n");
     CHECK(to_json(policy).dump() ==
           R"({"event":"policy","datasets":["digits"],"regimes":null,"operators":null,"hours":null,"min_cohort":3,)"
-          R"("allow_split":true,"share_labels":false,"share_log":false})");
+          R"("allow_split":true,"share_labels":false,"share_log":false,"share_statistics":false})");
 }
 
 TEST_CASE("the state folder's policy is used where there is one, and a file that is named must exist",

@@ -86,6 +86,24 @@ TEST_CASE("an assignment is fetched, trained, offered and kept until it is commi
     CHECK(bench.session.held().empty());
 }
 
+TEST_CASE("a round that starts from no model is worked on at once", "[session]") {
+    Bench bench;
+    bench.join();
+    auto sums = assign(0);
+    sums.program = "statistics";
+    sums.model = {};
+    sums.model_bytes = 0;
+    bench.hear(sums);
+    CHECK(find<FetchModel>(bench.last.jobs) == nullptr);
+    REQUIRE(find<Train>(bench.last.jobs) != nullptr);
+    bench.step(Trained{sums.lease, update_of(sums), {}});
+    REQUIRE(find<Offer>(bench.last.send) != nullptr);
+    bench.hear(Committed{9, 0, model, true, update_of(sums).digest});
+    const auto* resolved = find<ResolvePending>(bench.last.persist);
+    REQUIRE(resolved != nullptr);
+    CHECK(resolved->counted);
+}
+
 TEST_CASE("an update counts only when the commit names it", "[session]") {
     const auto named = GENERATE(sha256(std::string_view("other")), Digest{});
     Bench bench({update_of(assign())});

@@ -259,4 +259,53 @@ TEST_CASE("finishing again gives the same bytes, and after it nothing can be add
     CHECK_FALSE(RoundWork().input());
 }
 
+TEST_CASE("a round of statistics adds sums of columns in any order, and ends with numbers and the first model",
+          "[round_work][statistics]") {
+    const StatisticsRules statistics{.columns = 2, .values = 3, .members = 3};
+    const std::vector<float> all{1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60};
+    const auto offered = [&](const std::string& node, std::size_t first, std::size_t count) {
+        ColumnSums sums(2, 3);
+        REQUIRE(sums.add(std::span(all).subspan(first, count)));
+        Offered one{node, {}, sums.partial()};
+        one.held = {.digest = sha256(one.bytes), .bytes = one.bytes.size(), .weight = 1};
+        return one;
+    };
+    const auto first_model = [] { return Result<Bytes>(Bytes(5)); };
+    const auto a = offered("a", 0, 6);
+    const auto b = offered("b", 6, 6);
+    const std::vector<Offered> orders[] = {{a, b}, {b, a}};
+    for (const auto& order : orders) {
+        RoundWork work;
+        REQUIRE(work.open_round(std::make_shared<RoundInput>(small_chain(), rules(), statistics)));
+        for (const auto& one : order) {
+            REQUIRE_FALSE(absorb(work, one));
+            CHECK_FALSE(absorb(work, one));  // again: nothing is added
+        }
+        CHECK(work.finish([] { return Result<Bytes>(fail(ErrorKind::io, "model_unavailable", "")); }).error().code ==
+              "model_unavailable");
+        const auto finished = work.finish(first_model);
+        REQUIRE(finished);
+        CHECK((*finished)->normalise == "3.5,35 1.7078252,17.07825");
+        CHECK((*finished)->examples == 2);
+        CHECK((*finished)->digest == sha256(Bytes(5)));
+        CHECK((*finished)->counted.size() == 2);
+        CHECK(*work.finish(first_model) == *finished);
+    }
+    RoundWork work;
+    REQUIRE(work.open_round(std::make_shared<RoundInput>(small_chain(), rules(), statistics)));
+    const auto code = [&](Offered one, const std::function<void(Offered&)>& change) {
+        change(one);
+        return absorb(work, one).value_or(Refusal{"accepted", "", "", 0}).code;
+    };
+    const auto good = offered("a", 0, 6);
+    CHECK(code(good, [](Offered& one) { one.held.weight = 2; }) == "bad_weight");
+    CHECK(code(good, [](Offered& one) { one.held.weight = -1; }) == "bad_weight");
+    CHECK(code(good, [](Offered& one) { one.held.round = 1; }) == "wrong_round");
+    CHECK(code(good, [](Offered& one) { one.held.start_model = sha256("m"); }) == "wrong_model");
+    CHECK(code(good, [](Offered& one) { one.bytes.pop_back(); }) == "truncated");
+    CHECK(code(good, [](Offered& one) { one.bytes = {}; }) == "truncated");
+    CHECK(work.finish(first_model).error().code == "zero_total_weight");
+    CHECK(code(good, [](Offered&) {}) == "accepted");
+}
+
 }  // namespace causeway

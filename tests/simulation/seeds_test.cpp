@@ -91,6 +91,12 @@ std::string experiment_of(RandomStream& random, std::size_t clients, Regimes reg
                                      : points_experiment(rounds, train, sync, regime_of(random, clients));
 }
 
+/// With a round of statistics before the first.
+std::string normalised(std::string file) {
+    const std::string shape = "shape = [5]\n";
+    return file.replace(file.find(shape), shape.size(), shape + "normalise = \"federated\"\n");
+}
+
 /// Everything about one seed; what went wrong, and the transcript when it was kept.
 struct Run {
     std::uint64_t seed;
@@ -146,7 +152,9 @@ void Run::play(World& world, RandomStream& random, std::size_t clients) {
             world.submit(file);
         }
     };
-    const auto file = experiment_of(random, clients, regimes);
+    const auto file = seed % 3 == 0 && !lies(faults_of(seed), liar)  // sums that are made up look like others
+                                    ? normalised(experiment_of(random, clients, regimes))
+                                    : experiment_of(random, clients, regimes);
     world.at(world.now(), [&] { submit(file); });
     const auto second = experiment_of(random, clients, regimes);
     if (random.below(3) == 0) {
