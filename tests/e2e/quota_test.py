@@ -3,6 +3,8 @@ import http.client
 import os
 import re
 import signal
+import socket
+import threading
 import time
 import unittest
 
@@ -11,6 +13,41 @@ from federation import DIGITS, Federation, events, free_port, run
 # A model and updates of about 5 MB: larger than what stays in memory.
 LARGE = ["--set", 'model.layers=["flatten", "dense 17000", "relu", "dense 10"]', "--set", "experiment.rounds=3", "--set",
          "sync.min_clients=2", "--set", "train.batch=256"]
+
+
+RATE = 2e6  # bytes a second of each connection: an update takes seconds, so that two of one round must overlap
+
+
+class SlowLine:
+    """Between nodes and the coordinator: what nodes send takes its time, each connection by itself."""
+
+    def __init__(self, port):
+        self.target = port
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        self.tick = threading.Event()
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            try:
+                near = self.listener.accept()[0]
+                far = socket.create_connection(("127.0.0.1", self.target))
+            except OSError:
+                return  # closed: the test is over
+            for source, sink, rate in ((near, far, RATE), (far, near, 0)):
+                threading.Thread(target=self.forward, args=(source, sink, rate), daemon=True).start()
+
+    def forward(self, source, sink, rate):
+        try:
+            while piece := source.recv(32768):
+                sink.sendall(piece)
+                if rate:
+                    self.tick.wait(len(piece) / rate)
+        except OSError:
+            pass
+        for end in (source, sink):
+            end.close()
 
 
 class Quota(unittest.TestCase):
@@ -25,8 +62,8 @@ class Quota(unittest.TestCase):
         with open(path, "w", encoding="utf-8") as settings:
             settings.writelines(f'{key} = "{value}"\n' for key, value in quotas.items())
 
-    def start(self):
-        self.federation.start_coordinator("--http", f"127.0.0.1:{self.http}")
+    def start(self, *more):
+        self.federation.start_coordinator("--http", f"127.0.0.1:{self.http}", *more)
         self.federation.join_clients(2)
 
     def metrics(self):
@@ -85,7 +122,9 @@ class Quota(unittest.TestCase):
 
     def test_an_update_that_does_not_fit_into_the_spool_pauses_the_run_and_two_that_do_take_turns(self):
         self.set_quota("coordinator", "coordinator.toml", spool_quota="2 MB")
-        self.start()
+        line = SlowLine(self.federation.port)
+        self.addCleanup(line.listener.close)
+        self.start("--advertise", f"127.0.0.1:{line.port}")
         experiment = self.federation.submit(*LARGE)
         status = self.until(lambda: self.paused(experiment))
         self.assertIn("spool_full", status["reason"])
@@ -94,11 +133,13 @@ class Quota(unittest.TestCase):
 
         self.set_quota("coordinator", "coordinator.toml", spool_quota="7 MB")  # one at a time
         self.federation.children["coordinator"].signal(signal.SIGHUP)
-        most = 0
+        seen = []
         self.until(lambda: self.status(experiment)["state"] == "running")
         while self.status(experiment)["state"] == "running":
-            most = max(most, self.metrics()["causeway_spool_bytes"])
-        self.assertLessEqual(most, 7e6)
+            seen.append(self.metrics()["causeway_spool_bytes"])
+        # Both offer within a second and each takes more than two: without turns there would be two at once.
+        self.assertGreater(max(seen), 4e6)
+        self.assertLessEqual(max(seen), 7e6)
         self.check_end(experiment)
         self.assertEqual([], os.listdir(os.path.join(self.federation.state, "spool")))
         self.assertEqual(0, self.metrics()["causeway_spool_bytes"])
