@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "client/evaluation_request.h"
 #include "common/random.h"
@@ -56,6 +57,7 @@ void Session::on(Instant now, const Connected&, Effects& effects) {
     }
     link_ = Link::greeting;
     link_deadline_ = now + greeting_limit;
+    after_welcome_.reset();
     Hello hello;
     hello.software = options_.software;
     hello.compute_signature = options_.compute_signature;
@@ -136,6 +138,9 @@ void Session::hear(Instant now, const Welcome& message, Effects& effects) {
     link_deadline_ = never;
     attempts_ = 0;
     effects.say.push_back("joined " + message.federation + " as " + options_.node);
+    if (after_welcome_) {  // an experiment that has ended meanwhile assigns nothing: only this makes it say so
+        send(*std::exchange(after_welcome_, std::nullopt), effects);
+    }
     if (work_ && !work_->training && !work_->fetching) {
         work_->fetch_at = now;
         on(now, Tick{}, effects);
@@ -331,7 +336,11 @@ void Session::on(Instant, const Trained& event, Effects& effects) {
         return;
     }
     held_[{event.update.experiment, event.update.round}] = event.update;
-    send(Offer{assign.lease, event.update}, effects);  // without a link, the next Hello and Assign bring it
+    const Offer offer{assign.lease, event.update};  // without a link, the next Hello and Assign bring it
+    if (link_ == Link::greeting) {
+        after_welcome_ = offer;
+    }
+    send(offer, effects);
 }
 
 void Session::stop_work(Effects& effects) {

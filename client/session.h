@@ -122,6 +122,7 @@ private:
     Instant link_deadline_ = never;  // next attempt while waiting; end of patience while greeting
     std::uint32_t attempts_ = 0;     // since the last Welcome
     std::optional<Work> work_;
+    std::optional<Offer> after_welcome_;  // made since the Hello, which does not name it
     Turns turns_;
     std::map<HeldKey, HeldUpdate> held_;
     std::deque<Evaluate> evaluations_;  // the first is being done; of one session, its requests end with it

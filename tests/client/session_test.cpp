@@ -124,6 +124,24 @@ TEST_CASE("the hello names what is held, and the next lease gets it at once", "[
     CHECK(find<FetchModel>(bench.last.jobs) == nullptr);
 }
 
+TEST_CASE("an update that is made between greeting and welcome is offered after it", "[session]") {
+    Bench bench;
+    bench.join();
+    bench.train(assign());
+    bench.step(Disconnected{{ErrorKind::disconnected, "gone", "gone"}}, 2s);
+    bench.step(Tick{}, bench.last.wake_at);
+    bench.step(Connected{}, 20s);
+    REQUIRE(find<Hello>(bench.last.send)->held.empty());
+    bench.step(Trained{assign().lease, update_of(assign()), {}}, 20s);
+    CHECK(find<Offer>(bench.last.send) == nullptr);
+    bench.hear(Welcome{1, 1, 1, "f"}, 20s);
+    const auto* offer = find<Offer>(bench.last.send);
+    REQUIRE(offer != nullptr);  // or nobody would say that the experiment is over
+    CHECK(offer->update.digest == update_of(assign()).digest);
+    bench.hear(Ended{9, "failed", "quorum_lost"}, 21s);
+    CHECK(bench.session.held().empty());
+}
+
 TEST_CASE("training goes on while the link is down and is offered under the new lease", "[session]") {
     Bench bench;
     bench.join();

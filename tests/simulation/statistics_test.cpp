@@ -33,14 +33,18 @@ std::string of_all(std::size_t clients) {
 
 using Disturb = std::function<void(World&)>;
 
+void wait_for(World& world, std::size_t nodes) {
+    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == nodes; }, 60s));
+}
+
 RunLog run(const std::string& file, const Disturb& disturb = {}, std::optional<Dataset> held_out = {},
            std::size_t hosts = 0) {
     RealCast cast(3, std::move(held_out), hosts);
     World world(cast.world());
     world.start();
-    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == 3 + hosts; },
-                            60s));
+    wait_for(world, 3 + hosts);
     world.submit(file);
+    REQUIRE(world.run_until([&] { return world.coordinator().store().find(1) != nullptr; }, 60s));
     if (disturb) {
         disturb(world);
     }
@@ -95,7 +99,8 @@ TEST_CASE("a replay finds the numbers again, and says when the log has others", 
     for (const auto& round : again()) {
         CHECK(round.same());
     }
-    log.saved.file = normalised(points_experiment(3, "batch = 8", "min_clients = 3"), "federated 1,1,1,1,1 2,2,2,2,2");
+    log.saved.file = normalised(points_experiment(3, "batch = 8", "min_clients = 3\nquorum = 1"),
+                                "federated 1,1,1,1,1 2,2,2,2,2");
     CHECK(again().front().differs == std::vector<std::string>{"data.normalise"});
     log.commits[0].participants.pop_back();  // other sums: not the digest that was stored
     CHECK_FALSE(again().front().same());
@@ -106,6 +111,7 @@ TEST_CASE("what is held out is evaluated as the clients train", "[statistics][si
         RealCast cast(3, points(40, 99));
         World world(cast.world());
         world.start();
+        wait_for(world, 3);
         world.submit(experiment(how));
         REQUIRE(world.run_until([&] { return world.over(1); }, 3600s));
         return world.coordinator().machine()->experiments().at(1).records().back().evaluation;
