@@ -78,7 +78,7 @@ void add_daemons(Parser& parser) {
         ->type_name("DURATION");
     app->add_flag("--share-labels", join->share_labels, "permit telling the coordinator how often each label occurs");
     app->add_flag("--share-statistics", join->share_statistics,
-                  "permit telling the coordinator sums and sums of squares of the columns (data.normalise)");
+                  "permit telling it sums of columns and squares (data.normalise)");
     app->add_option("--listen", join->listen, "a host's: where clients open their streams; port 0: any free one")
         ->capture_default_str()
         ->type_name("ADDR");

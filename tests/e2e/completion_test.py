@@ -39,7 +39,7 @@ class Completion(unittest.TestCase):
         self.assertIn("submit", self.offered("experiment", ""))
         self.assertNotIn("coordinator", self.offered("experiment", ""))
         self.assertEqual(["--state"], self.offered("experiment", "submit", "--sta"))
-        self.assertEqual(["--share-labels"], self.offered("join", "TOKEN", "--share"))
+        self.assertEqual(["--share-labels", "--share-statistics"], self.offered("join", "TOKEN", "--share"))
 
     def test_values_are_offered_where_they_are_known(self):
         self.assertEqual({"client", "host", "aggregator", "operator"}, set(self.offered("token", "new", "--role", "")))
