@@ -195,7 +195,7 @@ Finding check_policy(const fs::path& state) {
                 "correct what is named; docs/policy.md has the keys"};
     }
     return {"policy", Verdict::ok,
-            policy->places.empty() ? "none: every experiment but split learning is welcome"
+            policy->places.empty() ? "none: all are welcome but split learning and data.normalise"
                                    : fmt::format("policy.toml sets {} keys", policy->places.size())};
 }
 

@@ -247,7 +247,8 @@ Result<int> replay_all(const ReplayOptions& options, Output output) {
                       .set("rounds", end.round)
                       .set("same", true)
                       .set("model_sha256", end.model.hex()));
-    output.line(fmt::format("the same bits in every round, to round {}; model SHA-256 {}", end.round, end.model.hex()));
+    output.line(fmt::format("the same bits in every round, to round {}\nSHA-256 of the model {}", end.round,
+                            end.model.hex()));
     return exit_done;
 }
 

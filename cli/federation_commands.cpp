@@ -56,8 +56,8 @@ int run_node_revoke(const RevokeOptions& options, Output output) {
     }
     output.object("revoked", *reply);
     output.line(
-        fmt::format("{0} is revoked: its connections are closed and it is refused from now on; to let it come "
-                    "back: token new --name {0}",
+        fmt::format("{0} is revoked: its connections are closed and it is refused from now on\n"
+                    "to let it come back: token new --name {0}",
                     options.name));
     return exit_done;
 }
