@@ -2,7 +2,9 @@
 // programs and models of a coordinator that it does not trust either.
 // Thread: one.
 #include <algorithm>
+#include <cmath>
 
+#include "aggregation/column_sums.h"
 #include "compression/update_format.h"
 #include "model/checkpoint.h"
 #include "model/initialise.h"
@@ -100,11 +102,36 @@ std::vector<Bytes> segment_seeds() {
     return {fresh, encode_segment(part(), state)};
 }
 
+/// Whatever sums say, they merge as often as they may, numbers come of them, and their bytes are read again.
+void run_column_sums(ByteView input) {
+    constexpr std::uint32_t members = 4;
+    const auto sums = ColumnSums::from_partial(input, 3, members);
+    require_named(sums);
+    if (sums) {
+        ColumnSums all(3, members);
+        for (std::uint32_t i = 0; i < members; ++i) {
+            all.merge(*sums);
+        }
+        for (const auto& column : all.statistics()) {
+            REQUIRE_FUZZ(std::isfinite(column.mean) && column.deviation > least_deviation);
+        }
+        REQUIRE_FUZZ(ColumnSums::from_partial(ColumnSums(*sums).partial(), 3, members).has_value());
+    }
+}
+std::vector<Bytes> column_sums_seeds() {
+    ColumnSums one(3, 4);
+    ColumnSums some(3, 4);
+    const std::vector<float> values{1, -2, 3e10f, 0.5f, 0, 1e-20f};
+    REQUIRE_FUZZ(one.add(std::span(values).first(3)).has_value() && some.add(values).has_value());
+    return {one.partial(), some.partial()};
+}
+
 constexpr FuzzTarget targets[] = {{"safetensors", run_safetensors, safetensors_seeds, 3000},
                                   {"update", run_update, update_seeds, 5000},
                                   {"program", run_program, program_seeds, 3000},
                                   {"architecture", run_architecture, architecture_seeds, 3000},
-                                  {"segment", run_segment, segment_seeds, 5000}};
+                                  {"segment", run_segment, segment_seeds, 5000},
+                                  {"column_sums", run_column_sums, column_sums_seeds, 5000}};
 
 }  // namespace
 
