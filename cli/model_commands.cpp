@@ -3,6 +3,8 @@
 // The file carries the architecture, so nothing but the data's reading has to be told: label and scale by options, or
 // as an experiment file has them. Main thread, which is then the trainer's.
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include <fmt/format.h>
 
@@ -12,6 +14,7 @@
 #include "common/file.h"
 #include "configs/batches.h"
 #include "configs/dataset_file.h"
+#include "configs/evaluate.h"
 #include "configs/statistics.h"
 #include "configs/workload.h"
 #include "model/metrics.h"
@@ -25,39 +28,53 @@ struct Subject {
     Dataset dataset;
 };
 
+/// What the command line says of reading, judged before any file is opened.
+struct Reading {
+    Experiment experiment;  // the one that is named, or none's
+    std::optional<Scale> scale;
+};
+
+Result<Reading> judge_options(const ModelOptions& given) {
+    Reading reading;
+    if (!given.experiment.empty()) {
+        TRY_ASSIGN(reading.experiment, load_experiment(given.experiment, {}));
+    }
+    if (!given.scale.empty() && given.scale != "none") {
+        TRY_ASSIGN(reading.scale, parse_scale(given.scale));
+    }
+    return reading;
+}
+
 /// The experiment's way of reading, where one is named, below what the options say. Numbers of a run that the model's
 /// file has are the ones that it was trained with.
-Result<DataOptions> reading(const ModelOptions& given, const ModelFile& model) {
-    Experiment experiment;
-    DataOptions options;
-    if (!given.experiment.empty()) {
-        TRY_ASSIGN(experiment, load_experiment(given.experiment, {}));
-    }
-    if (needs_statistics(experiment) && model.normalise.empty()) {
+Result<DataOptions> reading_of(const ModelOptions& given, Reading reading, const ModelFile& model) {
+    if (needs_statistics(reading.experiment) && model.normalise.empty()) {
         return fail(ErrorKind::invalid, "normalisation_unknown",
                     fmt::format("{}: the experiment's run has normalised its examples, and this file does not say by "
                                 "which numbers; fetch it with `causeway experiment export`",
                                 given.model));
     }
     if (!model.normalise.empty()) {
-        set_statistics(experiment, model.normalise);
+        set_statistics(reading.experiment, model.normalise);
     }
-    options = data_options_of(experiment);
+    auto options = data_options_of(reading.experiment);
+    if (!model.model.chain.loss().counts_correct()) {
+        options.target = Target::number;
+    }
     options.shape.clear();  // the model's own decides
     if (!given.label.empty()) {
         options.label = given.label == "own" ? "" : given.label;
     }
-    if (given.scale == "none") {
-        options.scale.reset();
-    } else if (!given.scale.empty()) {
-        TRY_ASSIGN(options.scale, parse_scale(given.scale));
+    if (!given.scale.empty()) {
+        options.scale = reading.scale;
     }
     return options;
 }
 
 Result<Subject> load_subject(const ModelOptions& given) {
+    TRY_ASSIGN(auto reading, judge_options(given));
     TRY_ASSIGN(auto file, read_model_file(given.model));
-    TRY_ASSIGN(const auto options, reading(given, file));
+    TRY_ASSIGN(const auto options, reading_of(given, std::move(reading), file));
     TRY_ASSIGN(auto read, read_dataset_file(given.data, options));
     // In the model's shape first: what is done by channel must find them.
     TRY(fit_to_input(read.train, file.model.chain));
@@ -90,9 +107,19 @@ std::string csv_cell(const std::string& text) {
     return quoted + '"';
 }
 
-/// `p2`, or `p_home` where the data's manifest names its classes.
+/// `p2`, or `p_home` where the data's manifest names its classes. A model of numbers has `value`, or `value0` and on;
+/// one of yes-or-no labels `p` likewise.
 std::string csv_header(const Subject& subject) {
     const auto& names = subject.dataset.class_names;
+    const auto& chain = subject.file.model.chain;
+    if (chain.loss().numeric()) {
+        const std::string what = chain.loss().counts_correct() ? "p" : "value";
+        std::string line = "row";
+        for (std::int64_t i = 0; i < chain.classes(); ++i) {
+            line += "," + what + (chain.classes() == 1 ? "" : std::to_string(i));
+        }
+        return line;
+    }
     std::string line = "row,class";
     for (std::size_t i = 0; i < static_cast<std::size_t>(subject.file.model.chain.classes()); ++i) {
         line += "," + csv_cell((names.empty() ? "p" : "p_") + class_text(names, i));
@@ -102,14 +129,19 @@ std::string csv_header(const Subject& subject) {
 
 struct Prediction {
     std::uint64_t row = 0;  // from 1
-    std::uint32_t chosen = 0;
-    std::vector<float> probabilities;
+    std::optional<std::uint32_t> chosen;  // of a model of numbers none
+    std::vector<float> probabilities;     // or its numbers
 };
+
+/// What an output of a model of numbers stands for: itself, or the probability of a yes.
+float number_of(float score, const LossSpec& loss) {
+    return loss.counts_correct() ? static_cast<float>(1 / (1 + std::exp(-static_cast<double>(score)))) : score;
+}
 
 /// Probabilities as their shortest text that reads back to the same bits.
 std::string csv_line(const Prediction& prediction, const std::vector<std::string>& names) {
-    return fmt::format("{},{},{}", prediction.row, csv_cell(class_text(names, prediction.chosen)),
-                       fmt::join(prediction.probabilities, ","));
+    const auto chosen = prediction.chosen ? csv_cell(class_text(names, *prediction.chosen)) + "," : std::string();
+    return fmt::format("{},{}{}", prediction.row, chosen, fmt::join(prediction.probabilities, ","));
 }
 
 Json prediction_event(const Prediction& prediction, const std::vector<std::string>& names) {
@@ -117,23 +149,29 @@ Json prediction_event(const Prediction& prediction, const std::vector<std::strin
     for (const float value : prediction.probabilities) {
         probabilities.push(static_cast<double>(value));
     }
-    auto event = Json::object()
-                     .set("event", "prediction")
-                     .set("row", prediction.row)
-                     .set("class", prediction.chosen)
-                     .set("probabilities", std::move(probabilities));
-    return names.empty() ? event : event.set("class_name", class_text(names, prediction.chosen));
+    auto event = Json::object().set("event", "prediction").set("row", prediction.row);
+    if (!prediction.chosen) {
+        return event.set("values", std::move(probabilities));
+    }
+    event.set("class", *prediction.chosen).set("probabilities", std::move(probabilities));
+    return names.empty() ? event : event.set("class_name", class_text(names, *prediction.chosen));
 }
 
 Status each_prediction(const Subject& subject, const std::function<void(const Prediction&)>& each) {
     const auto classes = static_cast<std::size_t>(subject.file.model.chain.classes());
-    Prediction prediction{.probabilities = std::vector<float>(classes)};
+    const auto& loss = subject.file.model.chain.loss();
+    Prediction prediction{.chosen = {}, .probabilities = std::vector<float>(classes)};
     return run_model(subject, [&](const BatchPlace& place, std::span<const float> scores, auto) -> Status {
         for (std::uint64_t i = 0; i < place.rows; ++i) {
             const auto of_row = scores.subspan(i * classes, classes);
             prediction.row = place.first + i + 1;
-            prediction.chosen = predicted_class(of_row);
-            class_probabilities(of_row, prediction.probabilities);
+            if (loss.numeric()) {
+                std::ranges::transform(of_row, prediction.probabilities.begin(),
+                                       [&](float score) { return number_of(score, loss); });
+            } else {
+                prediction.chosen = predicted_class(of_row);
+                class_probabilities(of_row, prediction.probabilities);
+            }
             each(prediction);
         }
         return {};
@@ -218,17 +256,40 @@ void print_metrics(const ModelOptions& options, const Subject& subject, const Cl
     }
 }
 
+/// A model of numbers: the figures that a run shows of it.
+Status evaluate_numbers(const ModelOptions& options, const Subject& subject, Output output) {
+    TRY_ASSIGN(auto device, Device::open("auto"));
+    Trainer trainer(std::move(device));
+    TRY_ASSIGN(const auto figures,
+               evaluate_dataset(trainer, subject.file.model.chain, subject.file.model.state, subject.dataset));
+    auto event = Json::object()
+                     .set("event", "evaluated")
+                     .set("model", options.model)
+                     .set("model_sha256", subject.file.digest.hex())
+                     .set("data", options.data)
+                     .set("examples", figures.examples);
+    std::string line;
+    for (const auto& metric : all_metrics()) {
+        if (const auto found = figures.values.find(metric.name); found != figures.values.end()) {
+            event.set(std::string(metric.name), found->second);
+            line += fmt::format("{}{} {:.6g}", line.empty() ? "" : "  ", metric.name, found->second);
+        }
+    }
+    output.object(event);
+    output.line(fmt::format("{} on {}: {} examples\n{}", options.model, options.data, figures.examples, line));
+    return {};
+}
+
 Status evaluate(const ModelOptions& options, Output output) {
     TRY_ASSIGN(const auto subject, load_subject(options));
+    if (subject.file.model.chain.loss().numeric()) {
+        return evaluate_numbers(options, subject, output);
+    }
     if (!subject.dataset.labelled()) {
         return fail(ErrorKind::invalid, "no_labels",
                     fmt::format("{}: no labels to compare with; name their column with --label", options.data));
     }
     TRY(check_dataset_fits(subject.dataset, subject.file.model.chain));
-    if (subject.file.model.chain.loss().numeric()) {
-        return fail(ErrorKind::unsupported, "numeric_loss",
-                    "the model's loss is over numbers, and these are the figures of a classifier: use predict");
-    }
     MetricsSum sum(static_cast<std::size_t>(subject.file.model.chain.classes()));
     TRY(run_model(subject, [&](const BatchPlace&, std::span<const float> scores, auto labels) -> Status {
         sum.add(scores, labels);

@@ -8,11 +8,14 @@
 
 #include "cli/commands.h"
 #include "cli/live_view.h"
+#include "cli/model_file.h"
 #include "cli/simulate_cast.h"
 #include "common/file.h"
 #include "common/random.h"
 #include "common/text.h"
 #include "configs/canonical.h"
+#include "configs/reader.h"
+#include "configs/statistics.h"
 #include "configs/workload.h"
 #include "simulation/faults.h"
 #include "simulation/lies.h"
@@ -257,12 +260,18 @@ Result<std::string> replay_of(const Scene& scene, const RunLog& log, std::uint32
     return std::string("the same bits in every round");
 }
 
-Status write_model(const SimulateOptions& options, const Cast& cast, const Json& done) {
+/// As `experiment export` writes it.
+Status write_model(const SimulateOptions& options, const Cast& cast, const World& world, const Json& done) {
     if (options.out.empty()) {
         return {};
     }
     TRY_ASSIGN(const auto digest, digest_from_hex(done["model_sha256"].text()));
     TRY_ASSIGN(const auto bytes, cast.coordinator->read_model(digest));
+    TRY_ASSIGN(const auto run, read_experiment_or_fail(world.log(1).saved.file, "simulated"));
+    if (const auto numbers = found_statistics(run); !numbers.empty()) {
+        TRY_ASSIGN(const auto model, load_safetensors(bytes));
+        return write_model_file(model, options.out, numbers);
+    }
     return write_file_durably(options.out, bytes);
 }
 
@@ -335,7 +344,7 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     view.event(follower.done());
     show_summary(summary, output);
     if (cast && follower.done()["state"].text() == "succeeded") {
-        TRY(write_model(options, *cast, follower.done()));
+        TRY(write_model(options, *cast, *world, follower.done()));
         output.line(fmt::format("model {}  SHA-256 {}",
                                 options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
                                 follower.done()["model_sha256"].text()));

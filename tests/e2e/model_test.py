@@ -43,6 +43,44 @@ class Models(unittest.TestCase):
         self.assertIn(f"accuracy {100 * event['accuracy']:.2f} %", shown.stdout)
         self.assertIn("precision", shown.stdout)
 
+    def test_a_model_of_numbers_is_measured_by_its_errors_and_predicts_numbers(self):
+        data, file, model = self.at("line.csv"), self.at("line.toml"), self.at("line.safetensors")
+        rows = [(x % 10, 100 * (x % 7)) for x in range(120)]
+        with open(data, "w", encoding="utf-8") as table:
+            table.write("x1,x2,y\n" + "".join(f"{a},{b},{2 * a + 0.01 * b + 3}\n" for a, b in rows))
+        with open(file, "w", encoding="utf-8") as experiment:
+            experiment.write("""[experiment]
+name = "line"
+rounds = 20
+[data]
+dataset = "line"
+label = "y"
+shape = [2]
+normalise = "federated"
+[model]
+layers = ["dense 1"]
+loss = "mean-squared-error"
+[train]
+batch = 8
+local_epochs = 3
+[regime]
+preset = "fedavg"
+[evaluation]
+metric = "mae"
+""")
+        done = run("simulate", file, "--json", "--clients", 3, "--data", f"line={data}", "--out", model)
+        self.assertEqual(0, done.returncode, done.stderr)
+        done = run("experiment", "evaluate", model, data, "--label", "y", "--json")
+        self.assertEqual(0, done.returncode, done.stderr)
+        event = events(done.stdout)[0]
+        self.assertLess(event["mae"], 0.01)  # a line, and the file says how its values were normalised
+        self.assertLess(event["rmse"], 0.02)
+        done = run("experiment", "predict", model, data, "--label", "y")
+        shown = list(csv.DictReader(done.stdout.splitlines()))
+        self.assertEqual(["row", "value"], list(shown[0]))
+        for (a, b), row in zip(rows, shown):
+            self.assertAlmostEqual(2 * a + 0.01 * b + 3, float(row["value"]), places=1)
+
     def test_predictions_are_csv_rows_whose_probabilities_add_up_and_whose_hits_are_the_accuracy(self):
         out = self.at("out.csv")
         done = run("experiment", "predict", self.model, self.holdout, "--experiment", "digits-fedavg", "--out", out)
