@@ -401,8 +401,9 @@ void add_plan(Parser& parser) {
         ->type_name("S");
     app->add_option("--host-memory", plan->host_memory, "for server segments, such as 8GB")->type_name("SIZE");
     app->add_option("--client-memory", plan->client_memory, "of each client, such as 256MB")->type_name("SIZE");
-    app->add_option("--regime", plan->regime, "choose among this one only: federated, split, splitfed-v1, gsfl")
-        ->check(CLI::IsMember({"federated", "split", "splitfed-v1", "gsfl"}).description(""))
+    app->add_option("--regime", plan->regime,
+                    "choose among this one only: federated, split, splitfed-v1, splitfed-v2, gsfl")
+        ->check(CLI::IsMember({"federated", "split", "splitfed-v1", "splitfed-v2", "gsfl"}).description(""))
         ->type_name("WORD");
     app->add_flag("--apply", plan->apply, "write the choice into the file, which keeps its comments");
     add_data(app, plan->data);

@@ -103,13 +103,14 @@ Result<std::string> with_regime(const std::string& text, const std::string& file
     set_key(lines, "regime", "preset", toml_quoted(preset));
     set_key(lines, "regime", "cut", cut.empty() ? "" : toml_quoted(cut));
     set_key(lines, "regime", "groups", groups == 0 ? "" : std::to_string(groups));
-    if (preset == "fedavg" || preset == "splitfed-v1") {
+    if (preset == "fedavg" || preset.starts_with("splitfed")) {
         set_key(lines, "regime", "grouping", "");
         set_key(lines, "regime", "regroup", "");
     }
     if (preset == "fedavg") {
         set_key(lines, "sync", "lost_client", "");
         set_key(lines, "sync", "handover_copy", "");
+        set_key(lines, "regime", "overlap", "");
     }
     auto written = join(lines, "\n");
     const auto read = read_experiment(written, file_name);

@@ -54,6 +54,7 @@ struct TurnDone {
     Lease lease;
     HeldUpdate update;
     std::optional<Error> error;
+    std::string peer{};  // whose doing the error was, where it was another node's
 };
 using Event =
     std::variant<Connected, Disconnected, MessageReceived, Tick, ModelFetched, ModelLost, TrainingProgress, Trained,

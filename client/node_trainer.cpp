@@ -50,7 +50,7 @@ Result<Need> memory_needed(const Assign& assign, std::size_t examples) {
 
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
 
-constexpr std::size_t most_early = 256;  // messages: a few batches of each group of a host
+constexpr std::size_t most_early = 64;  // messages of one node: as many as a turn leaves waiting
 
 constexpr std::uint64_t evaluation_slice = 4096;  // examples: tens of milliseconds of small models
 
@@ -192,7 +192,7 @@ Result<TrainingOutput> NodeTrainer::train_now(const Assign& assign, const Traini
 
 void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress,
                            std::function<void(std::uint32_t cell, StreamData message)> send,
-                           std::function<void(Result<TurnOutput>)> done) {
+                           std::function<void(TurnEnd)> done) {
     const auto shared = std::make_shared<const Assign>(std::move(assign));
     thread_->post([this, shared, segment = std::move(segment), progress = std::move(progress), send = std::move(send),
                    done = std::move(done)] {
@@ -214,7 +214,7 @@ void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress
             return TurnWork::begin(trainer_, *shared, segment.view(), file ? &file->train : nullptr, std::move(hooks));
         }();
         if (!begun) {
-            return done(fail(begun.error()));
+            return done({fail(begun.error())});
         }
         const auto key = key_of(shared->lease);
         turns_[key] = {file, *std::move(begun), done};
@@ -234,9 +234,10 @@ void NodeTrainer::deliver(const std::string& node, StreamData message) {
         const auto key = key_of(message.lease);
         const auto found = turns_.find(key);
         if (found == turns_.end()) {
+            const auto own = [&](const auto& early) { return early.first == node; };
             early_.emplace_back(node, std::move(message));
-            if (early_.size() > most_early) {
-                early_.pop_front();
+            if (static_cast<std::size_t>(std::ranges::count_if(early_, own)) > most_early) {
+                early_.erase(std::ranges::find_if(early_, own));
             }
             return;
         }
@@ -247,7 +248,7 @@ void NodeTrainer::deliver(const std::string& node, StreamData message) {
             return;  // somebody on the roster, for another turn
         }
         if (const auto taken = found->second.work->deliver(message); !taken) {
-            return end(key, fail(taken.error()));
+            return end(key, {fail(taken.error()), node});
         }
         advance(key);
     });
@@ -261,15 +262,15 @@ void NodeTrainer::advance(const TurnKey& key) {
     slow_.resume();
     const auto state = found->second.work->advance();
     if (!state) {
-        end(key, fail(state.error()));
+        end(key, {fail(state.error()), found->second.work->blamed(state.error())});
     } else if (*state == TurnWork::State::finished) {
-        end(key, found->second.work->finish());
+        end(key, {found->second.work->finish()});
     }
 }
 
-void NodeTrainer::end(const TurnKey& key, Result<TurnOutput> result) {
+void NodeTrainer::end(const TurnKey& key, TurnEnd end) {
     auto turn = std::move(turns_.extract(key).mapped());
-    turn.done(std::move(result));
+    turn.done(std::move(end));
 }
 
 void NodeTrainer::lose_peer(const std::string& node, const Error& why) {
@@ -282,8 +283,9 @@ void NodeTrainer::lose_peer(const std::string& node, const Error& why) {
             }
         }
         for (const auto& key : lost) {
-            end(key, fail(ErrorKind::disconnected, "stream_lost",
-                          fmt::format("the connection to {} is gone: {}", node, why.message)));
+            end(key, {fail(ErrorKind::disconnected, "stream_lost",
+                           fmt::format("the connection to {} is gone: {}", node, why.message)),
+                      node});
         }
     });
 }

@@ -49,7 +49,7 @@ public:
     /// A cell's turn, between the steps of which other turns go on. `send` is called on the trainer's thread.
     void run_turn(Assign assign, SharedBytes segment, Progress progress,
                   std::function<void(std::uint32_t cell, StreamData message)> send,
-                  std::function<void(Result<TurnOutput>)> done);
+                  std::function<void(TurnEnd)> done);
     /// What a peer has sent for a turn here. One that has not begun yet keeps it for a while.
     void deliver(const std::string& node, StreamData message);
     /// The streams with that node are gone: turns that need it break off with `stream_lost`.
@@ -68,12 +68,12 @@ private:
     struct RunningTurn {
         std::shared_ptr<const DatasetFile> file;  // that the work reads; nullptr: a host's
         std::unique_ptr<TurnWork> work;
-        std::function<void(Result<TurnOutput>)> done;
+        std::function<void(TurnEnd)> done;
     };
     using TurnKey = std::tuple<std::uint64_t, std::uint64_t, std::uint32_t, std::uint32_t>;  // the lease's numbers
     static TurnKey key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
     void advance(const TurnKey& key);
-    void end(const TurnKey& key, Result<TurnOutput> result);
+    void end(const TurnKey& key, TurnEnd end);
     class Keeper;
     Status check_memory(const Assign& assign, std::size_t examples);
     void go_on(const std::shared_ptr<Evaluation>& evaluation);

@@ -38,16 +38,15 @@ void Node::Parts::on(const StartTurn& event) {
             }
         }
     };
-    trainer->run_turn(event.assign, event.start->model, progress, send,
-                      [this, q = queue, lease](Result<TurnOutput> output) {
-                          if (!output) {
-                              q->push(Event(TurnDone{lease, {}, output.error()}));
-                              return;
-                          }
-                          const auto held = output->held;
-                          files->hold_segment(held.digest, std::move(output->file));
-                          q->push(Event(TurnDone{lease, held, std::nullopt}));
-                      });
+    trainer->run_turn(event.assign, event.start->model, progress, send, [this, q = queue, lease](TurnEnd end) {
+        if (!end.output) {
+            q->push(Event(TurnDone{lease, {}, end.output.error(), end.peer}));
+            return;
+        }
+        const auto held = end.output->held;
+        files->hold_segment(held.digest, std::move(end.output->file));
+        q->push(Event(TurnDone{lease, held, std::nullopt}));
+    });
 }
 
 }  // namespace causeway::node

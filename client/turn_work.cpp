@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <map>
 
 #include <fmt/format.h>
@@ -13,7 +14,7 @@
 namespace causeway::node {
 namespace {
 
-// Labels, values and gradients of one microbatch; with an early sender those of the next one too.
+// Of one peer: labels, values and gradients of one microbatch, and with an overlap those of the batches after it.
 constexpr std::size_t most_waiting = 64;
 
 constexpr std::uint32_t activations = 0, gradients = 1, labels = 2, targets = 3;  // StreamData::kind
@@ -60,7 +61,8 @@ struct TurnWork::Parts final : TrainerIo {
     std::optional<Segment> segment;
     std::optional<TrainingBatches> batches;  // of the client's side
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<StreamData>> arrived;  // by cell and kind
-    std::size_t waiting = 0;
+    std::map<std::uint32_t, std::size_t> waiting;  // by cell
+    std::optional<std::uint32_t> last_from;        // cell whose message came up last
     std::uint64_t sent = 0, received = 0;
     std::optional<TrainingRun> run;
     Duration begun{};
@@ -101,6 +103,15 @@ struct TurnWork::Parts final : TrainerIo {
         return {};
     }
 
+    /// One client's NaN would be in everybody's segment, and nobody could say later whose it was.
+    [[nodiscard]] Status check_finite(const CellMessage& message) const {
+        const auto finite = [](float value) { return std::isfinite(value); };
+        if (assign_.peers.size() == 1 || std::ranges::all_of(message.values, finite)) {
+            return {};
+        }
+        return fail(ErrorKind::invalid, "not_finite", "values that are not finite came for everybody's segment");
+    }
+
     Result<std::optional<CellMessage>> receive(std::uint32_t cell, Payload payload) override {
         for (const auto kind : {activations, gradients, labels, targets}) {
             const bool wanted = payload == Payload::activations ? kind == activations
@@ -112,7 +123,8 @@ struct TurnWork::Parts final : TrainerIo {
             }
             const auto message = std::move(found->second.front());
             found->second.pop_front();
-            --waiting;
+            --waiting[cell];
+            last_from = cell;
             CellMessage made{.payload = payload,
                              .epoch = message.epoch,
                              .batch = message.batch,
@@ -125,6 +137,7 @@ struct TurnWork::Parts final : TrainerIo {
             } else {
                 TRY_ASSIGN(made.values, values_of<float>(message));
             }
+            TRY(check_finite(made));
             return std::optional(std::move(made));
         }
         return std::optional<CellMessage>{};
@@ -167,6 +180,11 @@ Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign
                  .local_epochs = assign.local_epochs,
                  .draws = {.seed = assign.seed, .round = assign.lease.round, .node = key},
                  .clock = parts->hooks.clock};
+    for (const auto& peer : assign.peers) {
+        if (works_for_clients(job.program)) {
+            job.clients.push_back({.examples = peer.examples, .node = node_key(peer.node)});
+        }
+    }
     parts->begun = parts->hooks.clock ? parts->hooks.clock() : Duration{};
     TRY_ASSIGN(parts->run, trainer.begin(std::move(job), *parts));
     return std::make_unique<TurnWork>(std::move(parts));
@@ -179,13 +197,20 @@ Status TurnWork::deliver(const StreamData& message) {
         return fail(ErrorKind::invalid, "bad_stream_message",
                     fmt::format("cell {} is none that this turn exchanges anything with", message.cell));
     }
-    if (parts_->waiting >= most_waiting) {
+    if (parts_->waiting[message.cell] >= most_waiting) {
         return fail(ErrorKind::overloaded, "stream_flood", "more messages wait than any turn leaves waiting");
     }
-    ++parts_->waiting;
+    ++parts_->waiting[message.cell];
     parts_->received += message.total;
     parts_->arrived[{message.cell, message.kind}].push_back(message);
     return {};
+}
+
+std::string TurnWork::blamed(const Error& error) const {
+    const auto& peers = parts_->assign_.peers;
+    const auto from =
+        std::ranges::find_if(peers, [&](const auto& peer) { return peer.cell == parts_->last_from; });
+    return error.kind == ErrorKind::invalid && from != peers.end() ? from->node : "";
 }
 
 Result<TurnWork::State> TurnWork::advance() {
@@ -213,9 +238,29 @@ Result<TurnOutput> TurnWork::finish() {
     return output;
 }
 
+namespace {
+
+/// The program's cells count up from the first client's: the peers are told in that order, each by its own examples.
+Status check_peers(const Assign& assign, const Program& program) {
+    std::uint64_t examples = 0;
+    for (std::size_t place = 0; place < assign.peers.size(); ++place) {
+        examples += assign.peers[place].examples;
+        if (works_for_clients(program) && assign.peers[place].cell != assign.peers.front().cell + place) {
+            return fail(ErrorKind::invalid, "bad_cell", "a host's clients are cells whose numbers count up");
+        }
+    }
+    if (works_for_clients(program) ? examples != assign.examples : assign.peers.size() > 1) {
+        return fail(ErrorKind::invalid, "bad_cell", "a cell has one peer, or clients with so many examples as it has");
+    }
+    return {};
+}
+
+}  // namespace
+
 Status check_cell(const Assign& assign, const Status& bf16) {
     TRY_ASSIGN(const auto work, parse(assign));
     TRY(check_compute(work, bf16));
+    TRY(check_peers(assign, work.program));
     if (assign.examples == 0 || assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {
         return fail(ErrorKind::invalid, "bad_cell", "a cell of a mesh has peers, and 1 to 2^31 examples");
     }

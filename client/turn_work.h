@@ -2,7 +2,8 @@
 //
 // The client's side reads examples and sends what leaves its segment; the host's side works on what arrives. Both are
 // resumable runs of one trainer: a run that finds no message hands the thread back, so a host serves many groups in
-// turn and a simulation runs both sides in one thread. No file, socket or clock. Thread: the trainer's.
+// turn and a simulation runs both sides in one thread. A host's turn may be with several clients, whose batches its
+// program takes up in turn. No file, socket or clock. Thread: the trainer's.
 #pragma once
 
 #include <deque>
@@ -24,6 +25,12 @@ struct TurnHooks {
 struct TurnOutput {
     HeldUpdate held;
     Bytes file;  // the segment after the turn; its SHA-256 is held.digest
+};
+
+/// How a turn ended here; of an error the node whose doing it was, where it was another's.
+struct TurnEnd {
+    Result<TurnOutput> output;
+    std::string peer{};
 };
 
 class TurnWork {
@@ -51,6 +58,9 @@ public:
     Result<State> advance();
     /// Once, after advance() has said finished.
     Result<TurnOutput> finish();
+
+    /// After an error of advance(): the node whose message could not be used, or "".
+    [[nodiscard]] std::string blamed(const Error& error) const;
 
     [[nodiscard]] const Assign& assign() const;
 

@@ -64,7 +64,7 @@ void Turns::done(Instant, const TurnDone& event, Effects& effects) {
     if (event.error) {
         effects.say.push_back(assign.experiment_name + ": the turn broke off: " + event.error->message);
         works_.erase(key);
-        effects.send.emplace_back(Decline{assign.lease, event.error->code, event.error->message});
+        effects.send.emplace_back(Decline{assign.lease, event.error->code, event.error->message, event.peer});
         return;
     }
     work->phase = Phase::offered;

@@ -129,6 +129,7 @@ struct Experiment {
         std::string grouping = "time";  // split/grouping.h
         std::vector<std::vector<std::string>> group_lists;  // of `fixed`: nodes' names in the tour's order
         std::string regroup = "once";                       // once | every-round
+        std::uint32_t overlap = 0;  // batches that a client sends before it has the gradient of an earlier one
         bool operator==(const Regime&) const = default;
     } regime;
 

@@ -211,9 +211,9 @@ std::vector<Field> batch_fields() {
 }
 
 // What else a key of split learning needs, said to whom wrote it with another preset.
-constexpr auto split_hint = "choose preset = \"split\", \"u-shaped\", \"splitfed-v1\" or \"gsfl\"";
+constexpr auto split_hint = "choose preset = \"split\", \"u-shaped\", \"splitfed-v1\", \"splitfed-v2\" or \"gsfl\"";
 constexpr auto relay_hint = "choose preset = \"gsfl\", \"split\" or \"u-shaped\"";
-constexpr auto split_flows = "flow.kind=split|u-shaped";
+constexpr auto split_flows = "flow.kind=split|u-shaped|batch-major";
 
 /// Where the chain is cut and who follows whom; what a cut means to a model is a joint check (split_checks.h).
 std::vector<Field> split_fields() {
@@ -246,6 +246,12 @@ std::vector<Field> split_fields() {
          .doc = "When groups are made: `once`, and again only for a round with other clients, or `every-round` from "
                 "the newest measurements.",
          .example = R"("every-round")"},
+        {.path = "regime.overlap", .access = MEMBER(regime.overlap), .most = 16, .only_with = split_flows,
+         .hint = split_hint, .unit = "batches",
+         .doc = "Batches that a client sends on before it has the gradient of an earlier one, so that it computes "
+                "while the host does: with 1 the forward of each batch, and its backward, see the parameters of one "
+                "step before. 0 waits for each gradient and is exact.",
+         .example = "1"},
     };
 }
 

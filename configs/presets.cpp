@@ -48,6 +48,15 @@ codec = { uplink = "dense", downlink = "dense" }
 train = { optimizer_state = "reset" }
 )";
 
+// Thapa et al. 2022: one server segment for all clients, which takes their batches in one order.
+constexpr auto splitfed_v2_toml = R"(
+mesh = { stages = 2, replicas = "cohort" }
+flow = { kind = "batch-major" }
+sync = { aggregator = "mean", cohort = "all" }
+codec = { uplink = "dense", downlink = "dense" }
+train = { optimizer_state = "reset" }
+)";
+
 // Zhang et al. 2023: groups between the two.
 constexpr auto gsfl_toml = R"(
 mesh = { stages = 2, replicas = "groups" }
@@ -65,7 +74,7 @@ std::span<const Preset> all_presets() {
         {"split", "clients before a cut layer, a host after it, one client at a time", split_toml},
         {"u-shaped", "split with the last layers back at the client, so labels stay there", u_shaped_toml},
         {"splitfed-v1", "split with all clients in parallel, a server segment each", splitfed_v1_toml},
-        {"splitfed-v2", "split with all clients in parallel, one server segment", ""},
+        {"splitfed-v2", "split with all clients in parallel, one server segment", splitfed_v2_toml},
         {"gsfl", "groups of clients: relay inside a group, groups in parallel", gsfl_toml},
         {"local-sgd", "islands that average after some inner steps", ""},
         {"diloco", "islands with an outer Nesterov optimizer", ""},

@@ -32,6 +32,7 @@ const FlowShape* shape_of(std::string_view flow) {
         {"local-epochs", 1, {"cohort"}},
         {"split", 2, {"one", "groups", "cohort"}},
         {"u-shaped", 3, {"one"}},
+        {"batch-major", 2, {"cohort"}},
     };
     const auto found = std::ranges::find(shapes, flow, &FlowShape::flow);
     return found == shapes.end() ? nullptr : &*found;

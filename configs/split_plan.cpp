@@ -23,6 +23,8 @@ Result<std::optional<SplitPlan>> split_plan_of(const Experiment& experiment, con
     plan.grouping = experiment.regime.grouping;
     plan.group_lists = experiment.regime.group_lists;
     plan.regroup = experiment.regime.regroup == "once" ? SplitPlan::Regroup::once : SplitPlan::Regroup::every_round;
+    plan.turns = plan.flow == "batch-major" ? RelayPlan::Turns::together : RelayPlan::Turns::one_by_one;
+    plan.overlap = experiment.regime.overlap;
     plan.lost_client =
         experiment.sync.lost_client == "skip" ? RelayPlan::LostClient::skip : RelayPlan::LostClient::wait;
     plan.handover_copy = experiment.sync.handover_copy == "none" ? RelayPlan::Copy::none : RelayPlan::Copy::coordinator;
@@ -31,8 +33,9 @@ Result<std::optional<SplitPlan>> split_plan_of(const Experiment& experiment, con
 }
 
 Result<Program> stage_program(const SplitPlan& plan, const Chain& chain, std::uint32_t stage) {
-    return compile_flow(plan.flow,
-                        {.chain = chain, .cell = {.stage = stage}, .stages = plan.stages, .cuts = plan.cuts});
+    return compile_flow(
+        plan.flow,
+        {.chain = chain, .cell = {.stage = stage}, .stages = plan.stages, .cuts = plan.cuts, .overlap = plan.overlap});
 }
 
 Result<WorkTexts> work_texts(const Experiment& experiment, const SplitPlan& plan, std::uint32_t stage) {

@@ -21,13 +21,15 @@ namespace causeway {
 struct SplitPlan {
     enum class Regroup { once, every_round };
 
-    std::string flow;                 // split | u-shaped
+    std::string flow;                 // split | u-shaped | batch-major
     std::vector<std::uint32_t> cuts;  // ascending, one less than stages
     std::uint32_t stages = 2;
     std::uint32_t groups = 1;  // relays side by side; 0: one per client
     std::string grouping;      // of groups that are not one per client
     Groups group_lists;        // of the grouping `fixed`
     Regroup regroup = Regroup::once;
+    RelayPlan::Turns turns = RelayPlan::Turns::one_by_one;
+    std::uint32_t overlap = 0;
     RelayPlan::LostClient lost_client = RelayPlan::LostClient::wait;
     RelayPlan::Copy handover_copy = RelayPlan::Copy::coordinator;
 

@@ -92,7 +92,8 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
     }
     const auto hosts = live_hosts(turn);
     for (std::size_t i = 0; i < made.groups.size(); ++i) {
-        made.hosts.push_back(hosts.empty() ? "" : hosts[i % hosts.size()]);
+        const auto which = relays_->turns == RelayPlan::Turns::together ? 0 : i;
+        made.hosts.push_back(hosts.empty() ? "" : hosts[which % hosts.size()]);
     }
     auto lists = Json::array();
     for (const auto& group : made.groups) {
@@ -114,7 +115,8 @@ void ExperimentMachine::open_relays(Turn turn, RoundPlan plan) {
                           .relay = {.groups = groups_.groups,
                                     .hosts = groups_.hosts,
                                     .lost_client = relays_->lost_client,
-                                    .handover_copy = relays_->handover_copy},
+                                    .handover_copy = relays_->handover_copy,
+                                    .turns = relays_->turns},
                           .client = relays_->client,
                           .host = relays_->host,
                           .loss = relays_->loss,

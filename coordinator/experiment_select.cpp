@@ -54,9 +54,12 @@ std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::u
         candidates.push_back({name, turn.members.examples_of(name, config_.data.dataset),
                               drawn == last_drawn_.end() ? 0 : drawn->second});
     }
+    const bool together = relays_ && relays_->turns == RelayPlan::Turns::together;
+    const auto there = static_cast<std::uint32_t>(names.size());
+    const auto most = together ? limits::clients_together : there;
     // A share of those there, or a count.
     const Selection selection{.rule = config_.sync.selection,
-                              .wanted = config_.sync.cohort.of(static_cast<std::uint32_t>(names.size())),
+                              .wanted = std::min(most, config_.sync.cohort.of(there)),
                               .seed = config_.experiment.seed,
                               .round = round};
     auto cohort = select(selection, candidates);

@@ -96,10 +96,11 @@ void RelayRound::opened(Instant now, const RoundOpened& opened, CoordinatorEffec
         const bool whole =
             here.contains(last.client_segment) && (uncopied(group) || here.contains(last.server_segment));
         if (last != Handover{} && !whole) {
-            std::erase_if(turns_, [&](const auto& entry) { return entry.second.turn.group == group; });
+            std::erase_if(turns_, [&](const auto& entry) { return in_group(entry.second, group); });
             relay_.restart(group);
         }
     }
+    relay_.mend();
     go_on(now, effects);
 }
 
@@ -115,11 +116,12 @@ void RelayRound::go_on(Instant now, CoordinatorEffects& effects) {
     if (now >= closes_at_) {
         return;  // nobody begins what can no longer count
     }
-    for (auto& turn : relay_.take_turns()) {
-        std::erase_if(turns_, [&](const auto& entry) { return entry.second.turn.group == turn.group; });
-        const auto number_of_turn = next_number_++;
-        auto& begun = turns_[number_of_turn] = {.turn = std::move(turn), .moved_at = now};
-        assign(number_of_turn, begun, now, effects);
+    auto turns = relay_.take_turns();
+    if (together() && !turns.empty()) {
+        return begin(std::move(turns), now, effects);
+    }
+    for (auto& turn : turns) {
+        begin({std::move(turn)}, now, effects);
     }
 }
 
@@ -157,33 +159,63 @@ void RelayRound::note(const RelayDecision& decision) {
     }
 }
 
-void RelayRound::assign(std::uint32_t number_of_turn, Turn& turn, Instant now, CoordinatorEffects& effects) {
-    for (const auto side : {Side::host, Side::client}) {
-        auto assignment = assign_for(number_of_turn, turn, side);
+/// Turns that are together are one, in the order in which the host takes the clients' batches.
+void RelayRound::begin(std::vector<RelayTurn> turns, Instant now, CoordinatorEffects& effects) {
+    std::ranges::sort(turns, {}, &RelayTurn::client);
+    const auto number_of_turn = next_number_++;
+    Turn turn{.moved_at = now};
+    for (auto& one : turns) {
+        std::erase_if(turns_, [&](const auto& entry) { return in_group(entry.second, one.group); });
+        turn.seats.push_back({.turn = std::move(one)});
+    }
+    const auto& begun = turns_[number_of_turn] = std::move(turn);
+    std::vector<std::string> nodes{host_of(begun)};
+    for (const auto& seat : begun.seats) {
+        nodes.push_back(seat.turn.client);
+    }
+    for (const auto& node : nodes) {
+        auto assignment = assign_for(number_of_turn, begun, node);
         if (closes_at_ != never) {
             const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(closes_at_ - now).count();
             assignment.deadline_ms = static_cast<std::uint32_t>(std::clamp<std::int64_t>(left, 1, 0xffffffff));
         }
-        send(side == Side::client ? turn.turn.client : turn.turn.host, std::move(assignment), effects);
+        send(node, std::move(assignment), effects);
     }
 }
 
-Assign RelayRound::assign_for(std::uint32_t number_of_turn, const Turn& turn, Side side) const {
-    const bool client = side == Side::client;
+std::uint64_t RelayRound::examples_of(const std::string& client) const {
+    const auto found = of_relays_.examples.find(client);
+    return found == of_relays_.examples.end() ? 0 : found->second;
+}
+
+/// A host's of several clients names no data of one node: each peer has its own.
+Assign RelayRound::assign_for(std::uint32_t number_of_turn, const Turn& turn, const std::string& node) const {
+    const auto* seat = seat_of(turn, node);
+    const bool client = seat != nullptr;
     const auto& own = client ? of_relays_.client : of_relays_.host;
-    const auto& other = client ? of_relays_.host : of_relays_.client;
-    const auto& handed = client ? turn.turn.start.client_segment : turn.turn.start.server_segment;
+    const auto& first = client ? seat->turn : turn.seats.front().turn;
+    const auto& handed = client ? first.start.client_segment : first.start.server_segment;
     auto assignment = plan_.assignment;
     assignment.lease = lease_of(number_of_turn);
     assignment.cohort = static_cast<std::uint32_t>(plan_.cohort.size());
     assignment.segment = own.segment;
     assignment.program = own.program;
     assignment.cell = own.cell;
-    assignment.group = turn.turn.group;
-    assignment.peers = {{other.cell, client ? turn.turn.host : turn.turn.client}};
-    assignment.data_node = turn.turn.client;
-    const auto examples = of_relays_.examples.find(turn.turn.client);
-    assignment.examples = examples == of_relays_.examples.end() ? 0 : examples->second;
+    assignment.group = client || !together() ? first.group : 0;
+    assignment.data_node = client || !together() ? first.client : "";
+    assignment.examples = client ? examples_of(first.client) : 0;
+    for (std::size_t place = 0; place < turn.seats.size(); ++place) {
+        const auto& other = turn.seats[place];
+        const auto cell = of_relays_.client.cell + static_cast<std::uint32_t>(place);
+        if (&other == seat) {
+            assignment.cell = cell;
+            assignment.peers = {{of_relays_.host.cell, first.host}};
+        } else if (!client) {
+            const auto examples = examples_of(other.turn.client);
+            assignment.examples += examples;
+            assignment.peers.push_back({cell, other.turn.client, together() ? examples : 0});
+        }
+    }
     assignment.model = handed.empty() ? start_[client ? 0 : 1].first : handed;
     assignment.model_bytes = handed.empty() ? start_[client ? 0 : 1].second : sizes_.at(handed);
     return assignment;
@@ -264,9 +296,7 @@ void RelayRound::mark_lost(const std::string& name) {
         }
     }
     relay_.lost(name);
-    std::erase_if(turns_, [&](const auto& entry) {
-        return entry.second.turn.client == name || entry.second.turn.host == name;
-    });
+    std::erase_if(turns_, [&](const auto& entry) { return involves(entry.second, name); });
 }
 
 void RelayRound::expel(const std::string& name, const std::string& code, const std::string& message,
@@ -285,48 +315,48 @@ void RelayRound::on_offer(const std::string& name, SessionId session, const Offe
     const auto refuse = [&](const char* code, std::string message) {
         effects.send.push_back({session, Refused{offer.lease, offer.update.digest, code, std::move(message), "", 0}});
     };
-    if (turn == nullptr || (turn->turn.client != name && turn->turn.host != name)) {
+    auto* part = turn == nullptr ? nullptr : part_of(*turn, name);
+    if (part == nullptr) {
         return refuse("stale_lease", "no turn of this node has the number " + std::to_string(offer.lease.attempt));
     }
-    const auto side = turn->turn.client == name ? Side::client : Side::host;
+    const bool client = clients_.contains(name);
     const auto& update = offer.update;
     const bool fits = update.experiment == offer.lease.experiment && update.round == offer.lease.round &&
-                      update.start_model == assign_for(offer.lease.attempt, *turn, side).model;
+                      update.start_model == assign_for(offer.lease.attempt, *turn, name).model;
     if (!fits || update.weight < 0 || update.weight >= limits::weight_bound) {
         const std::string why = fits ? "its weight is not in 0.." + std::to_string(limits::weight_bound - 1)
                                      : "the segment was trained in another round, or from another segment";
         const char* code = fits ? "bad_weight" : "wrong_start_model";
-        if (side == Side::client) {
+        if (client) {
             leave(name, code, why, effects);
         } else {
-            break_off(offer.lease.attempt, code, why, effects);
+            break_off(offer.lease.attempt, name, code, why, effects);
         }
         return go_on(now_, effects);
     }
-    auto& part = part_of(*turn, side);
     turn->moved_at = now_;
-    if (!part.offer) {
-        part.offer = update;
-        part.session = session;
-        if (side == Side::host && !copies(turn->turn.group)) {
-            part.here = true;  // where it was made is enough, for now
-            if (turn->client.here) {
+    if (!part->offer) {
+        part->offer = update;
+        part->session = session;
+        if (!client && !copies(turn->seats.front().turn.group)) {
+            part->here = true;  // where it was made is enough, for now
+            if (all(*turn, [](const Part& of) { return of.here; })) {
                 hand_over(offer.lease.attempt, effects);
                 go_on(now_, effects);
             }
         } else {
-            absorb(offer.lease.attempt, *turn, side, effects);
+            absorb(offer.lease.attempt, *turn, name, effects);
         }
     }
 }
 
-void RelayRound::absorb(std::uint32_t number_of_turn, Turn& turn, Side side, CoordinatorEffects& effects) {
-    auto& part = part_of(turn, side);
+void RelayRound::absorb(std::uint32_t number_of_turn, Turn& turn, const std::string& node,
+                        CoordinatorEffects& effects) {
+    auto& part = *part_of(turn, node);
     part.retry_at = never;
-    effects.jobs.push_back(AbsorbUpdate{plan_.assignment.lease.experiment, number(), number_of_turn,
-                                        side == Side::client ? turn.turn.client : turn.turn.host, part.session,
-                                        *part.offer,
-                                        side == Side::client ? of_relays_.client.segment : of_relays_.host.segment});
+    effects.jobs.push_back(AbsorbUpdate{
+        plan_.assignment.lease.experiment, number(), number_of_turn, node, part.session, *part.offer,
+        &part == &turn.host ? of_relays_.host.segment : of_relays_.client.segment});
 }
 
 void RelayRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, CoordinatorEffects& effects) {
@@ -339,90 +369,111 @@ void RelayRound::on_absorbed(Instant now, const UpdateAbsorbed& absorbed, Coordi
         return;  // of a turn that was void by then
     }
     auto& turn = found->second;
-    auto& part = part_of(turn, turn.turn.client == absorbed.node ? Side::client : Side::host);
-    if (!part.offer || part.offer->digest != absorbed.update) {
+    auto* part = part_of(turn, absorbed.node);
+    if (part == nullptr || !part->offer || part->offer->digest != absorbed.update) {
         return;
     }
     machine_fault_.clear();
-    if (absorbed.refusal) {
+    if (absorbed.refusal && (part != &turn.host || turn.seats.size() == 1)) {
         // A host's values are as good as what the client sent it: without that client the group can go on.
-        const auto client = turn.turn.client;
+        const auto client = part == &turn.host ? turn.seats.front().turn.client : absorbed.node;
         leave(client, absorbed.refusal->code, absorbed.node + ": " + absorbed.refusal->message, effects);
+    } else if (absorbed.refusal) {
+        break_off(absorbed.attempt, absorbed.node, absorbed.refusal->code, absorbed.refusal->message, effects);
     } else if (absorbed.fetch_error) {
-        transfer_broke(now, absorbed.attempt, turn, part, *absorbed.fetch_error, effects);
+        transfer_broke(now, absorbed.attempt, turn, absorbed.node, *absorbed.fetch_error, effects);
     } else {
-        part.here = true;
-        if (&part == &turn.host) {
-            copied_.insert(part.offer->digest);
+        part->here = true;
+        if (part == &turn.host) {
+            copied_.insert(part->offer->digest);
         }
-        if (turn.client.here && turn.host.here) {
+        const auto* seat = seat_of(turn, absorbed.node);
+        if (seat != nullptr && turn.seats.size() > 1) {
+            last_group_ = seat->turn.group;  // the others may have waited for it
+        }
+        if (all(turn, [](const Part& of) { return of.here; })) {
             hand_over(absorbed.attempt, effects);
         }
     }
     go_on(now, effects);
 }
 
-void RelayRound::transfer_broke(Instant now, std::uint32_t number_of_turn, Turn& turn, Part& part, const Error& error,
-                                CoordinatorEffects& effects) {
+void RelayRound::transfer_broke(Instant now, std::uint32_t number_of_turn, Turn& turn, const std::string& node,
+                                const Error& error, CoordinatorEffects& effects) {
+    auto& part = *part_of(turn, node);
     if (error.kind == ErrorKind::io) {  // this machine's own: whoever offered has done its part
         machine_fault_ = error.code + ": " + error.message;
         part.retry_at = now + limits::machine_fault_retry;
     } else if (++turn.failed_transfers >= limits::transfer_attempts) {
-        break_off(number_of_turn, "transfer_failed", error.message, effects);
+        break_off(number_of_turn, node, "transfer_failed", error.message, effects);
     } else {
         part.retry_at = now + limits::transfer_retry_first * (1 << (turn.failed_transfers - 1));
     }
 }
 
-/// Both segments are here and where they were made: the turn counts from now on.
+/// All segments are here and where they were made: the turn counts from now on.
 void RelayRound::hand_over(std::uint32_t number_of_turn, CoordinatorEffects& effects) {
     const auto turn = std::move(turns_.extract(number_of_turn).mapped());
-    const auto& client = *turn.client.offer;
     const auto& host = *turn.host.offer;
-    sizes_[client.digest] = client.bytes;
     sizes_[host.digest] = host.bytes;
-    const auto examples = static_cast<std::uint64_t>(client.weight);
-    const auto& knows = of_relays_.loss == RelayTexts::Loss::at_client ? client : host;
-    counted_[turn.turn.client] = {client.digest, knows.metrics.loss, examples, client.metrics.stream_sent,
-                                  client.metrics.stream_received};
-    last_group_ = turn.turn.group;
-    relay_.handed_over(turn.turn.group, turn.turn.attempt, {client.digest, host.digest}, examples);
-    send(turn.turn.client, causeway::Counted{lease_of(number_of_turn), client.digest}, effects);
-    send(turn.turn.host, causeway::Counted{lease_of(number_of_turn), host.digest}, effects);
+    for (const auto& seat : turn.seats) {
+        const auto& client = *seat.part.offer;
+        sizes_[client.digest] = client.bytes;
+        const auto examples = static_cast<std::uint64_t>(client.weight);
+        const auto& knows = of_relays_.loss == RelayTexts::Loss::at_client ? client : host;
+        counted_[seat.turn.client] = {client.digest, knows.metrics.loss, examples, client.metrics.stream_sent,
+                                      client.metrics.stream_received};
+        last_group_ = turn.seats.size() == 1 ? seat.turn.group : last_group_;
+        relay_.handed_over(seat.turn.group, seat.turn.attempt, {client.digest, host.digest}, examples);
+        send(seat.turn.client, causeway::Counted{lease_of(number_of_turn), client.digest}, effects);
+    }
+    send(host_of(turn), causeway::Counted{lease_of(number_of_turn), host.digest}, effects);
 }
 
-/// Either side's steps are the turn's.
+/// Anybody's steps are the turn's.
 void RelayRound::on_progress(Instant now, const std::string& name, const Progress& progress) {
     auto* turn = find(progress.lease);
-    if (turn == nullptr || (turn->turn.client != name && turn->turn.host != name)) {
+    if (turn == nullptr || !involves(*turn, name)) {
         return;
     }
-    if (progress.step > turn->progress.step) {
+    auto* seat = seat_of(*turn, name);
+    const bool new_to_seat = seat != nullptr && progress.step > seat->progress.step;
+    if (new_to_seat) {
+        seat->progress = progress;
+    }
+    if (turn->seats.size() == 1 && seat == nullptr && progress.step > turn->seats.front().progress.step) {
+        turn->seats.front().progress = progress;  // of one client the host's steps are its own
+    }
+    if (progress.step > turn->step || (new_to_seat && turn->seats.size() > 1)) {
+        turn->step = std::max(turn->step, progress.step);
         turn->longest_pause = std::max(turn->longest_pause, now - turn->moved_at);
         turn->moved_at = now;
-        turn->progress = progress;
     }
 }
 
+/// What a node says of a peer is about that one; else about itself, and of the only client's host about the client.
 void RelayRound::on_decline(const std::string& name, const Decline& decline, CoordinatorEffects& effects) {
     const auto* turn = find(decline.lease);
-    if (turn == nullptr || (turn->turn.client != name && turn->turn.host != name)) {
+    if (turn == nullptr || !involves(*turn, name)) {
         return;
     }
     const auto why = decline.code + ": " + decline.message;
-    if (decline.code == "segment_lost" && turn->turn.host == name && uncopied(turn->turn.group)) {
-        const auto group = turn->turn.group;
-        break_off(decline.lease.attempt, decline.code, name + ": " + decline.message, effects);
-        relay_.restart(group);
-    } else if (decline.code == "stream_lost" || decline.code == "segment_lost") {
-        break_off(decline.lease.attempt, decline.code, name + ": " + decline.message, effects);
-    } else if (turn->turn.client == name) {
+    const bool host = host_of(*turn) == name;
+    const auto group = turn->seats.front().turn.group;
+    const bool named = host && seat_of(*turn, decline.peer) != nullptr;
+    const auto about = named ? decline.peer : name;
+    if (decline.code == "stream_lost" || decline.code == "segment_lost") {
+        const bool only_there = decline.code == "segment_lost" && host && uncopied(group);
+        break_off(decline.lease.attempt, about, decline.code, name + ": " + decline.message, effects);
+        if (only_there) {
+            relay_.restart(group);
+        }
+    } else if (!host) {
         leave(name, "declined", why, effects);
-    } else if (turn->turn.host == name) {
-        // A host that does not take the work is no host of this round.
-        mark_lost(name);
-        given_up_.insert(name);
-        host_refusal_ = name + ": " + why;
+    } else if (named) {
+        leave(about, decline.code, name + ": " + decline.message, effects);
+    } else {
+        give_up_host(name, why);
     }
     go_on(now_, effects);
 }

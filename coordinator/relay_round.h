@@ -72,12 +72,18 @@ private:
         bool here = false;
         Instant retry_at = never;
     };
-    struct Turn {
+    /// A client's side of a turn.
+    struct Seat {
         RelayTurn turn;
-        Part client;
+        Part part;
+        Progress progress;
+    };
+    /// One client with its host, or all clients that are together with theirs, in the order of their names.
+    struct Turn {
+        std::vector<Seat> seats;
         Part host;
         std::uint32_t failed_transfers = 0;
-        Progress progress;
+        std::uint32_t step = 0;  // the most that anybody has told
         Instant moved_at{};
         Duration longest_pause{};
     };
@@ -102,24 +108,36 @@ private:
         std::uint64_t stream_up = 0;  // bytes that its client sent its host in the turn,
         std::uint64_t stream_down = 0;  // and got back
     };
-    enum class Side { client, host };
+    static const std::string& host_of(const Turn& turn) { return turn.seats.front().turn.host; }
+    /// The client's; nullptr: it is not one of this turn's.
+    static const Seat* seat_of(const Turn& turn, const std::string& name);
+    static Seat* seat_of(Turn& turn, const std::string& name);
+    static bool involves(const Turn& turn, const std::string& name);
+    static bool in_group(const Turn& turn, std::uint32_t group);
+    /// nullptr: no side of this node.
+    static Part* part_of(Turn& turn, const std::string& name);
+    static bool all(const Turn& turn, bool (*holds)(const Part& part));
 
+    void begin(std::vector<RelayTurn> turns, Instant now, CoordinatorEffects& effects);
     void go_on(Instant now, CoordinatorEffects& effects);
     void log_decisions(CoordinatorEffects& effects);
-    void assign(std::uint32_t number, Turn& turn, Instant now, CoordinatorEffects& effects);
-    [[nodiscard]] Assign assign_for(std::uint32_t number, const Turn& turn, Side side) const;
-    void absorb(std::uint32_t number, Turn& turn, Side side, CoordinatorEffects& effects);
+    [[nodiscard]] Assign assign_for(std::uint32_t number, const Turn& turn, const std::string& node) const;
+    [[nodiscard]] std::uint64_t examples_of(const std::string& client) const;
+    void absorb(std::uint32_t number, Turn& turn, const std::string& node, CoordinatorEffects& effects);
     void hand_over(std::uint32_t number, CoordinatorEffects& effects);
     [[nodiscard]] bool copies(std::uint32_t group) const;
     [[nodiscard]] bool uncopied(std::uint32_t group) const;
     void collect(CoordinatorEffects& effects);
     void ask_for(std::uint32_t number, Collection& collection, CoordinatorEffects& effects);
     void collected(std::uint32_t number, const UpdateAbsorbed& absorbed);
-    void transfer_broke(Instant now, std::uint32_t number, Turn& turn, Part& part, const Error& error,
+    void transfer_broke(Instant now, std::uint32_t number, Turn& turn, const std::string& node, const Error& error,
                         CoordinatorEffects& effects);
-    /// The turn begins anew; after too many breaks its client is left out.
-    void break_off(std::uint32_t number, const std::string& code, const std::string& message,
+    /// The turn begins anew; after too many breaks the client that they are about is left out. In a turn of several
+    /// clients a node that is none of them is the host, which is then given up.
+    void break_off(std::uint32_t number, const std::string& about, const std::string& code, const std::string& message,
                    CoordinatorEffects& effects);
+    void give_up_host(const std::string& host, const std::string& why);
+    void hangs(std::uint32_t number, Instant now, CoordinatorEffects& effects);
     void leave(const std::string& client, const std::string& code, const std::string& message,
                CoordinatorEffects& effects);
     void move_groups();
@@ -128,7 +146,7 @@ private:
     void note(const RelayDecision& decision);
     [[nodiscard]] Lease lease_of(std::uint32_t number) const;
     [[nodiscard]] Turn* find(const Lease& lease);
-    [[nodiscard]] Part& part_of(Turn& turn, Side side) const { return side == Side::client ? turn.client : turn.host; }
+    [[nodiscard]] bool together() const { return of_relays_.relay.turns == RelayPlan::Turns::together; }
     [[nodiscard]] Instant hangs_at(const Turn& turn) const;
     void send(const std::string& node, Message message, CoordinatorEffects& effects) const;
     [[nodiscard]] Node* node_of(const std::string& name);

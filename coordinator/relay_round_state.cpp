@@ -24,7 +24,7 @@ void RelayRound::leave(const std::string& client, const std::string& code, const
     node.gone_until = never;
     std::uint32_t last = 0;
     for (const auto& [number_of_turn, turn] : turns_) {
-        last = turn.turn.client == client ? number_of_turn : last;
+        last = seat_of(turn, client) != nullptr ? number_of_turn : last;
     }
     turns_.erase(last);
     relay_.skip(client);
@@ -33,14 +33,57 @@ void RelayRound::leave(const std::string& client, const std::string& code, const
     send(client, Dropped{lease_of(last), code, message}, effects);
 }
 
-void RelayRound::break_off(std::uint32_t number_of_turn, const std::string& code, const std::string& message,
-                           CoordinatorEffects& effects) {
-    const auto client = turns_.at(number_of_turn).turn.client;
-    if (++clients_.at(client).broken >= limits::turn_attempts) {
+void RelayRound::break_off(std::uint32_t number_of_turn, const std::string& about, const std::string& code,
+                           const std::string& message, CoordinatorEffects& effects) {
+    const auto& turn = turns_.at(number_of_turn);
+    const auto host = host_of(turn);
+    const auto first = turn.seats.front().turn.client;
+    const bool of_host = turn.seats.size() > 1 && seat_of(turn, about) == nullptr;
+    const auto client = turn.seats.size() == 1 ? first : about;
+    if (of_host && ++hosts_[host].broken >= limits::turn_attempts) {
+        return give_up_host(host, code + ": " + message);
+    }
+    if (!of_host && ++clients_.at(client).broken >= limits::turn_attempts) {
         return leave(client, code, message, effects);
     }
-    mark_lost(client);
-    relay_.present(client);
+    const auto& again = of_host ? first : client;  // that one's loss voids the turn
+    mark_lost(again);
+    relay_.present(again);
+}
+
+/// A host that does not take the work is no host of this round.
+void RelayRound::give_up_host(const std::string& host, const std::string& why) {
+    mark_lost(host);
+    given_up_.insert(host);
+    host_refusal_ = host + ": " + why;
+}
+
+// ---------------------------------------------------------------- the sides of a turn
+
+const RelayRound::Seat* RelayRound::seat_of(const Turn& turn, const std::string& name) {
+    const auto found = std::ranges::find(turn.seats, name, [](const Seat& seat) { return seat.turn.client; });
+    return found == turn.seats.end() ? nullptr : &*found;
+}
+
+RelayRound::Seat* RelayRound::seat_of(Turn& turn, const std::string& name) {
+    return const_cast<Seat*>(seat_of(std::as_const(turn), name));
+}
+
+bool RelayRound::involves(const Turn& turn, const std::string& name) {
+    return host_of(turn) == name || seat_of(turn, name) != nullptr;
+}
+
+bool RelayRound::in_group(const Turn& turn, std::uint32_t group) {
+    return std::ranges::any_of(turn.seats, [&](const Seat& seat) { return seat.turn.group == group; });
+}
+
+RelayRound::Part* RelayRound::part_of(Turn& turn, const std::string& name) {
+    auto* seat = seat_of(turn, name);
+    return seat != nullptr ? &seat->part : host_of(turn) == name ? &turn.host : nullptr;
+}
+
+bool RelayRound::all(const Turn& turn, bool (*holds)(const Part& part)) {
+    return holds(turn.host) && std::ranges::all_of(turn.seats, [&](const Seat& seat) { return holds(seat.part); });
 }
 
 /// Groups whose host will not come back go on at the host that has the fewest.
@@ -102,15 +145,15 @@ void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
         }
         auto& live = turns_.at(number_of_turn);
         if (now >= hangs_at(live)) {
-            leave(live.turn.client, "no_progress",
-                  "its turn has not moved for " + std::to_string(static_cast<long>(seconds(now - live.moved_at))) +
-                      " s, at the client or at " + live.turn.host,
-                  effects);
+            hangs(number_of_turn, now, effects);
             continue;
         }
-        for (const auto side : {Side::client, Side::host}) {
-            if (now >= part_of(live, side).retry_at) {
-                absorb(number_of_turn, live, side, effects);
+        if (now >= live.host.retry_at) {
+            absorb(number_of_turn, live, host_of(live), effects);
+        }
+        for (const auto& seat : turn.seats) {
+            if (now >= seat_of(live, seat.turn.client)->part.retry_at) {
+                absorb(number_of_turn, live, seat.turn.client, effects);
             }
         }
     }
@@ -122,11 +165,28 @@ void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
 /// When both have offered it waits for this machine, not for its nodes; before anything has moved, for segments on
 /// their way, which only the transfers can judge.
 Instant RelayRound::hangs_at(const Turn& turn) const {
-    const bool none = !turn.client.offer && !turn.host.offer && turn.progress.step == 0;
-    if (none || (turn.client.offer && turn.host.offer)) {
+    const bool none = turn.step == 0 && all(turn, [](const Part& part) { return !part.offer; });
+    if (none || all(turn, [](const Part& part) { return part.offer.has_value(); })) {
         return never;
     }
     return turn.moved_at + std::max(limits::no_progress, limits::no_progress_pauses * turn.longest_pause);
+}
+
+/// The one that the others wait for: the client that has done the least, or the host where every client is done.
+void RelayRound::hangs(std::uint32_t number_of_turn, Instant now, CoordinatorEffects& effects) {
+    const auto& turn = turns_.at(number_of_turn);
+    const auto host = host_of(turn);
+    const auto why = "its turn has not moved for " + std::to_string(static_cast<long>(seconds(now - turn.moved_at))) +
+                     " s, at the client or at " + host;
+    const Seat* last = turn.seats.size() == 1 ? &turn.seats.front() : nullptr;
+    for (const auto& seat : turn.seats) {
+        const bool less = last == nullptr || seat.progress.step < last->progress.step;
+        last = !seat.part.offer && less ? &seat : last;
+    }
+    if (last == nullptr) {
+        return give_up_host(host, "no_progress: " + why);
+    }
+    leave(std::string(last->turn.client), "no_progress", why, effects);
 }
 
 // ---------------------------------------------------------------- hosts' segments that only they hold
@@ -218,7 +278,10 @@ Instant RelayRound::deadline() const {
         }
     }
     for (const auto& [number_of_turn, turn] : turns_) {
-        due = std::min({due, hangs_at(turn), turn.client.retry_at, turn.host.retry_at});
+        due = std::min({due, hangs_at(turn), turn.host.retry_at});
+        for (const auto& seat : turn.seats) {
+            due = std::min(due, seat.part.retry_at);
+        }
     }
     for (const auto& [number_of_collection, collection] : collections_) {
         due = std::min(due, collection.retry_at);
@@ -280,11 +343,12 @@ Json RelayRound::status() const {
             const auto& node = clients_.at(client);
             const bool now = turn && turn->client == client;
             const auto under_way = std::ranges::find_if(
-                turns_, [&](const auto& entry) { return now && entry.second.turn.group == group; });
+                turns_, [&](const auto& entry) { return now && in_group(entry.second, group); });
             const bool known = under_way != turns_.end();
+            const auto* seat = known ? seat_of(under_way->second, client) : nullptr;
             const char* state = counted_.contains(client)   ? "counted"
                                 : !node.drop_code.empty()   ? "dropped"
-                                : now && known && under_way->second.client.offer ? "uploading"
+                                : seat != nullptr && seat->part.offer ? "uploading"
                                 : now                       ? "working"
                                 : node.session == 0         ? "away"
                                                             : "waiting";
@@ -292,8 +356,8 @@ Json RelayRound::status() const {
                           .set("node", client)
                           .set("state", state)
                           .set("attempt", known ? under_way->first : 0)
-                          .set("step", known ? under_way->second.progress.step : 0)
-                          .set("steps", known ? under_way->second.progress.steps : 0)
+                          .set("step", seat != nullptr ? seat->progress.step : 0)
+                          .set("steps", seat != nullptr ? seat->progress.steps : 0)
                           .set("reason", node.drop_code.empty() ? Json() : Json(node.drop_code))
                           .set("group", group)
                           .set("host", host_of_group_[group]));
@@ -328,7 +392,9 @@ FinishRound RelayRound::finish() const {
 std::vector<StreamPair> RelayRound::streams() const {
     std::vector<StreamPair> pairs;
     for (const auto& [number_of_turn, turn] : turns_) {
-        pairs.push_back({turn.turn.client, turn.turn.host});
+        for (const auto& seat : turn.seats) {
+            pairs.push_back({seat.turn.client, seat.turn.host});
+        }
     }
     return pairs;
 }

@@ -9,10 +9,13 @@
 namespace causeway {
 namespace {
 
-/// Cells are numbered as the programs name them: the client is 0, the host 1.
+/// Cells are numbered as the programs name them; clients that are together count up from the first one's number.
 Result<CellTexts> side(const SplitPlan& plan, const Chain& chain, std::uint32_t stage) {
     TRY_ASSIGN(const auto program, stage_program(plan, chain, stage));
-    return CellTexts{.cell = stage, .segment = to_text(layers_of(program)), .program = to_text(program)};
+    const bool counts_up = stage == client_cell && plan.turns == RelayPlan::Turns::together;
+    return CellTexts{.cell = counts_up ? first_client_cell : stage,
+                     .segment = to_text(layers_of(program)),
+                     .program = to_text(program)};
 }
 
 }  // namespace
@@ -34,6 +37,7 @@ Result<std::optional<RelayTexts>> relay_texts_of(const Experiment& experiment) {
         plan->regroup == SplitPlan::Regroup::once ? RelayTexts::Regroup::once : RelayTexts::Regroup::every_round;
     texts.lost_client = plan->lost_client;
     texts.handover_copy = plan->handover_copy;
+    texts.turns = plan->turns;
     return std::optional(std::move(texts));
 }
 

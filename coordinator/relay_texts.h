@@ -31,6 +31,7 @@ struct RelayTexts {
     Regroup regroup = Regroup::once;
     RelayPlan::LostClient lost_client = RelayPlan::LostClient::wait;
     RelayPlan::Copy handover_copy = RelayPlan::Copy::coordinator;
+    RelayPlan::Turns turns = RelayPlan::Turns::one_by_one;
 };
 
 /// Nothing for regimes without relays. errors: as split_plan_of (configs/split_plan.h)

@@ -1,4 +1,4 @@
-// Runs what check_runnable has accepted: one batch in flight.
+// Runs what check_runnable has accepted: one batch at work, and so many put away as the program says.
 #include "model/interpreter.h"
 
 #include <algorithm>
@@ -17,9 +17,7 @@ Interpreter::Interpreter(const TrainJob& job, Workspace& workspace, TrainerIo& i
       value_at_(job.chain.layer_count() + 1),
       gradient_at_(job.chain.layer_count() + 1) {
     knows_loss_ = count_instructions(job.program, OpCode::loss) > 0;
-    planned_steps_ =
-        count_executions(job.program, knows_loss_ ? OpCode::loss : OpCode::step,
-                         {.epochs = count_of(RepeatOver::epochs), .batches = count_of(RepeatOver::batches)});
+    planned_steps_ = steps_planned();
     workspace_.end_batch();
     frames_.push_back({.body = &job.program.instructions});
 }
@@ -28,7 +26,7 @@ Result<bool> Interpreter::run() {
     while (!frames_.empty()) {
         Frame& frame = frames_.back();
         if (frame.next == frame.body->size()) {
-            end_of_body();
+            TRY(end_of_body());
             continue;
         }
         const Instruction& instruction = (*frame.body)[frame.next];
@@ -45,134 +43,6 @@ Result<bool> Interpreter::run() {
         ++frame.next;
     }
     return true;
-}
-
-Status Interpreter::restore(const RunPlace& place, const RunTotals& totals) {
-    const auto elsewhere = fail(ErrorKind::invalid, "snapshot_mismatch", "the kept run is of another program or batch");
-    if (place.next.empty() || place.next.size() > max_program_depth + 1) {
-        return elsewhere;
-    }
-    std::vector<Frame> frames;
-    const std::vector<Instruction>* body = &job_.program.instructions;
-    const Instruction* repeat = nullptr;
-    for (const std::uint32_t next : place.next) {
-        if (next == 0 || next > body->size()) {
-            return elsewhere;
-        }
-        frames.push_back({.body = body, .next = next, .repeat = repeat});
-        repeat = &(*body)[next - 1];
-        body = &repeat->body;
-    }
-    if (!repeat->keeps_run()) {  // the last one is the snapshot itself, behind which the run goes on
-        return elsewhere;
-    }
-    if (place.batch >= count_of(RepeatOver::batches)) {  // before a microbatch's size is asked for
-        return elsewhere;
-    }
-    epoch_ = place.epoch;
-    batch_ = place.batch;
-    microbatch_ = place.microbatch;
-    for (Frame& frame : frames) {
-        if (frame.repeat != nullptr) {
-            frame.count = count_of(frame.repeat->over);
-            if (frame.repeat->over == RepeatOver::microbatches) {
-                microbatches_ = frame.count;
-            }
-            if (place_of(frame.repeat->over) >= frame.count) {
-                return elsewhere;
-            }
-        }
-    }
-    frames_ = std::move(frames);
-    totals_ = totals;
-    return {};
-}
-
-/// The place is that of the next instruction, since this one is done when the run goes on.
-Status Interpreter::snapshot() {
-    if (!io_.wants_snapshot()) {
-        return {};
-    }
-    RunSnapshot kept{.place = {.epoch = epoch_, .batch = batch_, .microbatch = microbatch_}, .totals = totals_};
-    for (const Frame& frame : frames_) {
-        kept.place.next.push_back(static_cast<std::uint32_t>(frame.next));
-    }
-    ++kept.place.next.back();
-    TRY_ASSIGN(kept.model, workspace_.get_model());
-    TRY_ASSIGN(kept.optimizer.moments, workspace_.get_moments());
-    kept.optimizer.steps = steps_;
-    io_.keep(std::move(kept));
-    return {};
-}
-
-std::uint64_t Interpreter::batch_size() const {
-    return job_.batch == 0 ? io_.examples() : std::min<std::uint64_t>(job_.batch, io_.examples());
-}
-
-/// Of the current batch: the last one may be short.
-std::uint64_t Interpreter::batch_rows() const {
-    return std::min(batch_size(), io_.examples() - batch_ * batch_size());
-}
-
-std::uint64_t Interpreter::count_of(RepeatOver over) const {
-    switch (over) {
-        case RepeatOver::epochs:
-            return job_.local_epochs;
-        case RepeatOver::batches:
-            return (io_.examples() + batch_size() - 1) / batch_size();
-        case RepeatOver::microbatches:
-            break;
-    }
-    return (batch_rows() + part_rows() - 1) / part_rows();
-}
-
-/// Of each microbatch but the last, which may be short.
-std::uint64_t Interpreter::part_rows() const {
-    return job_.microbatch == 0 ? batch_rows() : std::min<std::uint64_t>(job_.microbatch, batch_rows());
-}
-
-std::uint64_t& Interpreter::place_of(RepeatOver over) {
-    return over == RepeatOver::epochs ? epoch_ : over == RepeatOver::batches ? batch_ : microbatch_;
-}
-
-void Interpreter::enter(const Instruction& repeat) {
-    const std::uint64_t count = count_of(repeat.over);
-    if (repeat.over == RepeatOver::microbatches) {
-        microbatches_ = count;
-    }
-    place_of(repeat.over) = 0;
-    if (count > 0 && !repeat.body.empty()) {
-        frames_.push_back({.body = &repeat.body, .repeat = &repeat, .count = count});
-        begin_pass(repeat.over);
-    }
-}
-
-void Interpreter::begin_pass(RepeatOver over) {
-    if (over == RepeatOver::epochs) {
-        totals_.epoch_loss = 0;
-        totals_.epoch_examples = 0;
-    }
-    workspace_.end_batch();
-}
-
-/// The next pass of the repeat, or what follows it.
-void Interpreter::end_of_body() {
-    Frame& frame = frames_.back();
-    if (frame.repeat == nullptr) {
-        frames_.pop_back();
-        return;
-    }
-    const RepeatOver over = frame.repeat->over;
-    if (++place_of(over) < frame.count) {
-        frame.next = 0;
-        begin_pass(over);
-        return;
-    }
-    place_of(over) = 0;
-    if (over == RepeatOver::microbatches) {
-        microbatches_ = 1;
-    }
-    frames_.pop_back();
 }
 
 /// A wait for another cell counts as the receive's time.
@@ -236,6 +106,8 @@ Result<Interpreter::Outcome> Interpreter::one(const Instruction& instruction) {
             return Outcome::done;
         case OpCode::snapshot:
             return done(snapshot());
+        case OpCode::stash:
+            return done(put_away(instruction.index));
         default:
             ASSERT(!"check_runnable refuses the other instructions");
             return Outcome::done;
@@ -292,14 +164,15 @@ Status Interpreter::send(const Instruction& instruction) {
             return fail(ErrorKind::unsupported, "program_unsupported",
                         "program: this trainer does not send parameters to cells");
     }
-    return io_.send(instruction.index, std::move(message));
+    return io_.send(instruction.index + static_cast<std::uint32_t>(client_), std::move(message));
 }
 
 Result<Interpreter::Outcome> Interpreter::receive(const Instruction& instruction) {
     if (io_.stop_requested()) {
         return fail(ErrorKind::refused, "stopped", "training was called off");
     }
-    TRY_ASSIGN(std::optional<CellMessage> message, io_.receive(instruction.index, instruction.payload));
+    const auto cell = instruction.index + static_cast<std::uint32_t>(client_);
+    TRY_ASSIGN(std::optional<CellMessage> message, io_.receive(cell, instruction.payload));
     if (!message) {
         return Outcome::waits;
     }
@@ -371,6 +244,9 @@ Status Interpreter::loss() {
     TRY_ASSIGN(const BatchLoss part, workspace_.loss(Purpose::training, divisor));
     const std::uint64_t rows = place().rows;
     batch_loss_ = microbatch_ == 0 ? part.loss : batch_loss_ + part.loss;
+    if (loss_from_ && *loss_from_ <= epoch_) {
+        begin_loss();
+    }
     totals_.epoch_loss += part.loss * divisor;
     totals_.epoch_examples += rows;
     totals_.examples += rows;
@@ -399,7 +275,8 @@ Status Interpreter::gradient_final(std::size_t layer) {
 /// A function of the place alone, so that cells that hold other layers of the same batch draw alike.
 Draws Interpreter::draws() const {
     Draws draws = job_.draws;
-    draws.step = epoch_ * count_of(RepeatOver::batches) + batch_;
+    draws.step = epoch_ * batches_here() + batch_;
+    draws.node = job_.clients.empty() ? draws.node : job_.clients[client_].node;
     draws.first_row = place().first - batch_ * batch_size();
     return draws;
 }
@@ -420,7 +297,7 @@ Status Interpreter::clip() {
 /// Rounds that are over, and the share of this one's steps.
 double Interpreter::rate_share() const {
     const auto rounds = static_cast<double>(job_.draws.round > 0 ? job_.draws.round - 1 : 0);
-    const auto steps = static_cast<double>(count_of(RepeatOver::epochs) * count_of(RepeatOver::batches));
+    const auto steps = static_cast<double>(count_of(RepeatOver::epochs) * batches_here());
     return job_.optimizer.rule.schedule.share(rounds + static_cast<double>(draws().step) / std::max(steps, 1.0));
 }
 

@@ -41,6 +41,8 @@ std::string operands(const Instruction& instruction) {
         case OpCode::wait:
         case OpCode::deadline:
             return fmt::format(" {}", instruction.index);
+        case OpCode::stash:
+            return instruction.index == 0 ? std::string() : fmt::format(" {}", instruction.index);
         case OpCode::sync:
         case OpCode::snapshot:
             return instruction.keeps_run() ? std::string()
@@ -82,6 +84,21 @@ void collect_recomputed(const std::vector<Instruction>& instructions, std::vecto
     }
 }
 
+std::uint32_t most_stashed(const std::vector<Instruction>& instructions) {
+    std::uint32_t most = 0;
+    for (const Instruction& instruction : instructions) {
+        most =
+            std::max({most, most_stashed(instruction.body), instruction.code == OpCode::stash ? instruction.index : 0});
+    }
+    return most;
+}
+
+bool repeats_over(const std::vector<Instruction>& instructions, RepeatOver over) {
+    return std::ranges::any_of(instructions, [over](const Instruction& instruction) {
+        return (instruction.code == OpCode::repeat && instruction.over == over) || repeats_over(instruction.body, over);
+    });
+}
+
 bool takes_whole_batches(const std::vector<Instruction>& instructions) {
     return std::ranges::any_of(instructions, [](const Instruction& instruction) {
         const bool inside = instruction.code == OpCode::repeat && instruction.over == RepeatOver::microbatches;
@@ -97,7 +114,7 @@ std::string_view to_string(OpCode code) {
 }
 
 std::string_view to_string(RepeatOver over) {
-    constexpr std::array<std::string_view, 3> names = {"epochs", "batches", "microbatches"};
+    constexpr std::array<std::string_view, repeat_over_count> names = {"epochs", "batches", "clients", "microbatches"};
     return names[static_cast<std::size_t>(over)];
 }
 
@@ -118,6 +135,9 @@ Instruction make_step(LayerInterval layers) {
 Instruction make_recompute(LayerInterval layers) {
     return {.code = OpCode::recompute, .layers = layers};
 }
+Instruction make_stash(std::uint32_t passes) {
+    return {.code = OpCode::stash, .index = passes};
+}
 Instruction make_repeat(RepeatOver over, std::vector<Instruction> body) {
     return {.code = OpCode::repeat, .over = over, .body = std::move(body)};
 }
@@ -133,6 +153,14 @@ std::vector<LayerInterval> recomputed_blocks(const Program& program) {
     collect_recomputed(program.instructions, blocks);
     std::ranges::sort(blocks, {}, &LayerInterval::begin);
     return blocks;
+}
+
+bool works_for_clients(const Program& program) {
+    return repeats_over(program.instructions, RepeatOver::clients);
+}
+
+std::uint32_t stashed_passes(const Program& program) {
+    return most_stashed(program.instructions);
 }
 
 bool works_by_microbatch(const Program& program) {

@@ -16,9 +16,12 @@
 //
 // The counts of the repeats are not part of it: the node that runs the program fills them in from its data.
 // Grammar, one instruction a line (blanks are free): `send PAYLOAD to CELL`, `recv PAYLOAD from CELL`,
-// `gradient_final LAYER`, `sync SLOT RANGES`, `wait SLOT`, `step [a, b)` or `step RANGES`, `stash`,
+// `gradient_final LAYER`, `sync SLOT RANGES`, `wait SLOT`, `step [a, b)` or `step RANGES`, `stash` or `stash PASSES`,
 // `snapshot` or `snapshot SLOT RANGES`, `recompute [a, b)`, `deadline MILLISECONDS`; RANGES is
 // `trainable [0, 10) [20, 30)`, PAYLOAD activations, gradients, labels or parameters.
+//
+// `repeat clients` stands inside a repeat over batches, at a cell that works for several others: the batch of each of
+// them in turn, without those that have no batch of that number. CELL counts up with it: `from 2` is the first one's.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +46,9 @@ enum class OpCode : std::uint8_t {
     sync,            // start agreeing on a range set with the other replicas
     wait,            // for the sync of that slot
     step,            // the optimizer on layers [a, b) or on a range set; clears their gradients
-    stash,           // keep the parameters that the forwards in flight have seen (weight stashing)
+    stash,           // keep the parameters that the forwards in flight have seen (weight stashing); with a number of
+                     // passes: what follows in this pass over a batch is done so many passes later, on what the batch
+                     // had and with the parameters that it went forward with; after the last pass, one after another
     snapshot,        // without operands: a place where the run may be kept and gone on from after a restart;
                      // with them: keep a copy of a range set, for the difference to it later
     recompute,       // layers [a, b) again on what they had: what their forward kept inside was given up meanwhile
@@ -54,7 +59,8 @@ constexpr std::size_t op_code_count = 15;
 /// The word of the text form.
 std::string_view to_string(OpCode code);
 
-enum class RepeatOver : std::uint8_t { epochs, batches, microbatches };
+enum class RepeatOver : std::uint8_t { epochs, batches, clients, microbatches };
+constexpr std::size_t repeat_over_count = 4;
 std::string_view to_string(RepeatOver over);
 
 enum class Payload : std::uint8_t { activations, gradients, labels, parameters };
@@ -74,7 +80,7 @@ struct Instruction {
     LayerInterval layers;                    // forward, backward, recompute, step (empty: the ranges are meant)
     ArenaKind arena = ArenaKind::trainable;  // of `ranges`
     RangeSet ranges;                         // sync, snapshot, step
-    std::uint32_t index = 0;                 // a cell, layer or slot, by code; deadline: milliseconds
+    std::uint32_t index = 0;                 // a cell, layer or slot, by code; deadline: milliseconds; stash: passes
     Payload payload = Payload::activations;  // send, recv
     RepeatOver over = RepeatOver::epochs;    // repeat
     std::vector<Instruction> body;           // repeat
@@ -88,6 +94,7 @@ Instruction make_forward(LayerInterval layers);
 Instruction make_backward(LayerInterval layers);
 Instruction make_step(LayerInterval layers);
 Instruction make_recompute(LayerInterval layers);
+Instruction make_stash(std::uint32_t passes);
 Instruction make_repeat(RepeatOver over, std::vector<Instruction> body);
 
 struct Program {
@@ -101,6 +108,7 @@ constexpr std::size_t max_program_instructions = 4096;
 constexpr int max_program_depth = 4;  // repeats inside each other
 constexpr std::size_t max_program_ranges = 4096;
 constexpr std::uint32_t max_program_slots = 256;
+constexpr std::uint32_t max_stashed_passes = 16;  // each has the memory of a batch, and of the parameters
 
 /// The canonical text. parse_program(to_text(p)) == p for every program within the limits.
 std::string to_text(const Program& program);
@@ -117,8 +125,12 @@ struct RepeatCounts {
     std::uint64_t epochs = 1;
     std::uint64_t batches = 1;
     std::uint64_t microbatches = 1;
+    std::uint64_t clients = 1;
     [[nodiscard]] std::uint64_t of(RepeatOver over) const {
-        return over == RepeatOver::epochs ? epochs : over == RepeatOver::batches ? batches : microbatches;
+        return over == RepeatOver::epochs    ? epochs
+               : over == RepeatOver::batches ? batches
+               : over == RepeatOver::clients ? clients
+                                             : microbatches;
     }
 };
 /// How often it is executed, for prices and progress.
@@ -138,6 +150,10 @@ struct ProgramFacts {
 
 /// The blocks that it recomputes, in chain order: only one of them at a time needs memory for what its layers keep.
 std::vector<LayerInterval> recomputed_blocks(const Program& program);
+/// Whether it works for several other cells, a batch of each in turn.
+bool works_for_clients(const Program& program);
+/// How many passes a batch's second half waits; 0: it has none.
+std::uint32_t stashed_passes(const Program& program);
 /// Whether each load and receive is inside a repeat over microbatches: no more than one of these is ever here.
 bool works_by_microbatch(const Program& program);
 /// check_program, and what the walk learned.

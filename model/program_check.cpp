@@ -66,6 +66,7 @@ public:
 
     Status all(const std::vector<Instruction>& instructions, int enclosing) {
         for (const Instruction& instruction : instructions) {
+            TRY(check_passes(instruction, enclosing));
             TRY(instruction.code == OpCode::repeat ? repeat(instruction, enclosing) : one(instruction));
         }
         return {};
@@ -99,13 +100,28 @@ private:
                            instruction.layers.end);
     }
 
-    /// Epochs hold batches hold microbatches; any may be left out, none may repeat itself.
+    /// Passes are those over batches: there may be one place where they are put away, in the repeat over them itself.
+    Status check_passes(const Instruction& instruction, int enclosing) {
+        const bool inside = enclosing == static_cast<int>(RepeatOver::batches);
+        if (instruction.code == OpCode::stash && instruction.index > 0) {
+            if (!gradients_.empty() || std::ranges::find(gradient_ready_, true) != gradient_ready_.end()) {
+                return out_of_order("stash of passes", "every gradient is used");
+            }
+            return inside ? Status{} : out_of_order("stash of passes", "a repeat over batches that holds it");
+        }
+        if (instruction.code == OpCode::repeat && instruction.over == RepeatOver::clients && !inside) {
+            return out_of_order("repeat clients", "a repeat over batches that holds it");
+        }
+        return {};
+    }
+
+    /// Epochs hold batches hold clients hold microbatches; but for batches any may be left out, none may repeat itself.
     Status repeat(const Instruction& instruction, int enclosing) {
         const int over = static_cast<int>(instruction.over);
         if (over <= enclosing) {
             return out_of_order(fmt::format("repeat {} inside {}", to_string(instruction.over),
                                             to_string(static_cast<RepeatOver>(enclosing))),
-                                "the order epochs, batches, microbatches");
+                                "the order epochs, batches, clients, microbatches");
         }
         TRY(all(instruction.body, over));
         return all(instruction.body, over);
@@ -348,9 +364,23 @@ private:
     std::uint32_t most_in_flight_ = 0;
 };
 
+bool keeps_runs(const std::vector<Instruction>& instructions) {
+    return std::ranges::any_of(instructions, [](const Instruction& instruction) {
+        return (instruction.code == OpCode::snapshot && instruction.keeps_run()) || keeps_runs(instruction.body);
+    });
+}
+
 }  // namespace
 
 Result<ProgramFacts> examine_program(const Program& program, const Chain& chain) {
+    const bool passes = stashed_passes(program) > 0;
+    if (passes && count_instructions(program, OpCode::stash) > 1) {
+        return fail(ErrorKind::invalid, "program_order", "program: passes are put away in one place only");
+    }
+    if ((passes || works_for_clients(program)) && keeps_runs(program.instructions)) {
+        return fail(ErrorKind::invalid, "program_order",
+                    "program: a run that puts passes away or works for several clients cannot be kept");
+    }
     Walk walk(chain, recomputed_blocks(program));
     TRY(walk.begin());
     TRY(walk.all(program.instructions, -1));

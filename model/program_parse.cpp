@@ -135,9 +135,9 @@ private:
         if (depth == max_program_depth) {
             return over_limit("repeats inside each other", max_program_depth);
         }
-        const auto over = named<RepeatOver>(tokens_.peek(), 3);
+        const auto over = named<RepeatOver>(tokens_.peek(), repeat_over_count);
         if (!over) {
-            return wrong("epochs, batches or microbatches");
+            return wrong("epochs, batches, clients or microbatches");
         }
         tokens_.next();
         instruction.over = *over;
@@ -163,6 +163,8 @@ private:
                 return milliseconds(instruction);
             case OpCode::wait:
                 return number(instruction.index, max_program_slots - 1);
+            case OpCode::stash:
+                return begins_number(tokens_.peek()) ? passes(instruction) : Status{};
             case OpCode::snapshot:
                 if (!begins_number(tokens_.peek())) {
                     return {};  // of the whole run
@@ -178,6 +180,13 @@ private:
 
     static bool begins_number(std::string_view token) {
         return !token.empty() && token[0] >= '0' && token[0] <= '9';
+    }
+
+    Status passes(Instruction& instruction) {
+        TRY(number(instruction.index, max_stashed_passes));
+        return instruction.index > 0 ? Status{}
+                                     : fail(ErrorKind::invalid, "program_syntax",
+                                            fmt::format("program line {}: a stash of 0 passes", tokens_.line()));
     }
 
     Status milliseconds(Instruction& instruction) {

@@ -57,10 +57,13 @@ Status check_runnable(const Program& program, const Chain& chain) {
     if (const Instruction* copy = copies_ranges(program.instructions)) {
         return unsupported(to_string(copy->code));
     }
-    for (const OpCode code : {OpCode::sync, OpCode::wait, OpCode::stash}) {
+    for (const OpCode code : {OpCode::sync, OpCode::wait}) {
         if (count_instructions(program, code) > 0) {
             return unsupported(to_string(code));
         }
+    }
+    if (count_instructions(program, OpCode::stash) > 0 && stashed_passes(program) == 0) {
+        return unsupported(to_string(OpCode::stash));
     }
     TRY_ASSIGN(const ProgramFacts facts, examine_program(program, chain));
     if (facts.most_in_flight > 1) {

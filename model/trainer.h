@@ -88,6 +88,12 @@ public:
     virtual Status gradient_final(const LayerGradient& gradient) = 0;
 };
 
+/// Another cell whose batches this one works on, in turn with others' (`repeat clients` of the program).
+struct JobClient {
+    std::uint64_t examples = 0;
+    std::uint64_t node = 0;  // key of its random choices
+};
+
 struct TrainJob {
     Program program;
     Chain chain;
@@ -98,6 +104,7 @@ struct TrainJob {
     std::uint32_t batch = 0;                        // examples; 0: all of them in one batch
     std::uint32_t local_epochs = 1;
     Draws draws;                   // seed, round and node; step and row are filled in
+    std::vector<JobClient> clients{};  // in their order; empty: the program has no repeat over them
     std::uint32_t microbatch = 0;  // examples at once, for programs that repeat over microbatches; 0: the batch's
     std::optional<RunSnapshot> resume;  // of the same job and examples: the run goes on there instead of at its start
     GradientHook* hook = nullptr;

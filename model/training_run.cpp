@@ -60,6 +60,10 @@ Status check_job(const TrainJob& job, const Segment& segment) {
                     "clip_norm bounds the gradient of the whole model, and this node holds only some of its layers; "
                     "set train.clip_norm = 0");
     }
+    if (works_for_clients(job.program) == job.clients.empty()) {
+        return fail(ErrorKind::invalid, "bad_job",
+                    "a program that repeats over clients needs some, and no other program has any");
+    }
     if (job.local_epochs == 0) {
         return fail(ErrorKind::invalid, "bad_job", "local epochs must be at least 1");
     }
@@ -110,6 +114,9 @@ TrainingRun& TrainingRun::operator=(TrainingRun&&) noexcept = default;
 TrainingRun::~TrainingRun() = default;
 
 std::uint64_t rows_at_once(const TrainJob& job, std::uint64_t examples) {
+    if (!job.clients.empty()) {
+        examples = std::ranges::max(job.clients, {}, &JobClient::examples).examples;
+    }
     const std::uint64_t batch = job.batch == 0 ? examples : std::min<std::uint64_t>(job.batch, examples);
     return job.microbatch > 0 && works_by_microbatch(job.program) ? std::min<std::uint64_t>(job.microbatch, batch)
                                                                   : batch;

@@ -24,7 +24,9 @@ Workspace::Workspace(Unfinished, std::shared_ptr<PlanCache> plans, const Chain& 
       capacity_(capacity),
       plan_(plan),
       scratch_(plan.scratches),
-      has_gradient_(chain.layer_count()) {
+      has_gradient_(chain.layer_count()),
+      scratch_bytes_(plan.scratches),
+      seen_(chain.layer_count()) {
     for (std::size_t layer = 0; layer < chain_.layer_count(); ++layer) {
         layer_ranges_.push_back(segment_.holds(layer) ? chain_.arena_range(ArenaKind::trainable, layer, layer + 1)
                                                       : Range{});
@@ -52,6 +54,12 @@ std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
 }
 
 Status Workspace::allocate_values() {
+    TRY(allocate_batch());
+    return allocate_loss();
+}
+
+/// What each batch has of its own: values and labels.
+Status Workspace::allocate_batch() {
     std::vector<std::uint64_t> elements(plan_.memories);
     for (std::size_t boundary = 0; boundary < plan_.memory.size(); ++boundary) {
         std::uint64_t& most = elements[plan_.memory[boundary]];
@@ -61,14 +69,15 @@ Status Workspace::allocate_values() {
         TRY_ASSIGN(auto memory, DeviceArray::make(device(), count, CW_F32));
         values_.push_back(std::move(memory));
     }
-    return allocate_loss();
-}
-
-Status Workspace::allocate_loss() {
     const auto rows = static_cast<std::uint64_t>(capacity_);
     const auto outputs = static_cast<std::uint64_t>(chain_.classes());
     const bool numeric = chain_.loss().numeric();
     TRY_ASSIGN(targets_, DeviceArray::make(device(), numeric ? rows * outputs : rows, numeric ? CW_F32 : CW_I64));
+    return {};
+}
+
+Status Workspace::allocate_loss() {
+    const auto outputs = static_cast<std::uint64_t>(chain_.classes());
     TRY_ASSIGN(class_weights_, DeviceArray::make(device(), outputs, CW_F32));
     TRY_ASSIGN(loss_, DeviceArray::make(device(), 1, CW_F64));
     TRY_ASSIGN(correct_, DeviceArray::make(device(), 1, CW_I64));
@@ -89,7 +98,7 @@ Status Workspace::allocate_arenas() {
     return {};
 }
 
-/// Operands never change while the arenas live: runs only pass them on.
+/// Operands change only when a batch is taken up that went forward with older parameters: runs pass them on.
 void Workspace::bind_tensors() {
     layer_parameters_.assign(chain_.layer_count(), {});
     layer_gradients_.assign(chain_.layer_count(), {});
@@ -98,7 +107,9 @@ void Workspace::bind_tensors() {
             continue;
         }
         const Range range = segment_.local(tensor.arena, tensor.range());
-        layer_parameters_[tensor.layer].push_back(arena(tensor.arena).part(range.begin, range.size()));
+        const bool older = bound_older_ && tensor.arena == ArenaKind::trainable && seen_[tensor.layer];
+        const DeviceArray& memory = older ? older_parameters_ : arena(tensor.arena);
+        layer_parameters_[tensor.layer].push_back(memory.part(range.begin, range.size()));
         if (training_ && tensor.arena == ArenaKind::trainable) {
             layer_gradients_[tensor.layer].push_back(gradient_.part(range.begin, range.size()));
         }
@@ -134,6 +145,10 @@ Status Workspace::prepare_training(std::size_t moments) {
 Status Workspace::put_model(const ModelState& state) {
     version_ = state.trainable.version;
     ++values_version_;
+    let_go();
+    away_.clear();  // of a run that was given up
+    spare_.clear();
+    spare_parameters_.clear();
     for (DeviceArray& memory : arenas_) {
         const auto kind = static_cast<ArenaKind>(&memory - arenas_.data());
         ASSERT(state.arena(kind).values.size() == memory.count());
@@ -212,7 +227,9 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
         }
         TRY_ASSIGN(auto plan, chain_.layer(layer).prepare(plans(), chain_.boundary(layer), rows,
                                                           training_ ? Purpose::training : Purpose::inference));
-        TRY(provide(scratch_[plan_.scratch[layer]], plan->scratch_bytes()));
+        auto& bytes = scratch_bytes_[plan_.scratch[layer]];
+        bytes = std::max(bytes, plan->scratch_bytes());
+        TRY(provide(scratch_[plan_.scratch[layer]], bytes));
         TRY(provide(temporary_, plan->temporary_bytes()));
         made.layers[layer] = std::move(plan);
     }
@@ -229,13 +246,16 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
 
 Status Workspace::use_rows(std::int64_t rows) {
     ASSERT(rows > 0 && rows <= capacity_);
+    TRY(provide_values());
     auto found = by_rows_.find(rows);
     if (found == by_rows_.end()) {
         TRY_ASSIGN(ForRows made, prepare_rows(rows));
         found = by_rows_.emplace(rows, std::move(made)).first;
     }
     now_ = &found->second;
+    bind_operands(*now_, rows);
     rows_ = rows;
+    std::fill(seen_.begin(), seen_.end(), false);
     return {};
 }
 
@@ -369,6 +389,7 @@ Status Workspace::forward(LayerInterval layers, Purpose purpose, const Draws& dr
         if (!chain_.layer(layer).is_view()) {
             TRY(now_->layers[layer]->forward(forward_call(layer)));
         }
+        seen_[layer] = true;
     }
     return {};
 }

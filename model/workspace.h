@@ -3,8 +3,12 @@
 // Memory is planned from the chain: values at every boundary live from the forward to the backward, gradients at
 // boundaries only until the layer below has used them, so two buffers take turns. Views share their input's memory.
 // Plans are made once per number of rows and kept from round to round: a set for full batches, one for the short last.
+//
+// A batch may be put away with the memory of its values while others are worked on, and taken up later; the parameters
+// of the layers that it went through are then those of that time (weight stashing: Narayanan et al. 2019, PipeDream).
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <span>
@@ -81,6 +85,12 @@ public:
     Status forward(LayerInterval layers, Purpose purpose, const Draws& draws = {});
     /// A block's forward again, as its last one was: what its layers keep inside is there for their backward.
     Status recompute(LayerInterval layers);
+    /// The batch in progress waits, with its values and a copy of the parameters.
+    Status put_away();
+    /// The oldest batch that waits is the one in progress; nothing of another one is. Until let_go() the layers that it
+    /// has gone through see the parameters of that time; steps act on today's.
+    Status take_up();
+    void let_go();
     /// Loss of the loaded rows; `training` also writes the gradient at the last boundary.
     Result<BatchLoss> loss(Purpose purpose, double divisor);
     /// The last boundary's values after a forward. shapes   f32[rows, classes]
@@ -128,7 +138,20 @@ private:
         LossPlan evaluation;                          // without
     };
 
+    /// A batch that waits.
+    struct Away {
+        std::vector<DeviceArray> values, scratch;
+        DeviceArray targets, parameters;
+        std::vector<bool> seen;  // layers that it has gone through
+        ForRows* now = nullptr;
+        std::int64_t rows = 0;
+        Purpose purpose = Purpose::training;
+        Draws draws;
+    };
+
     Status allocate_values();
+    Status provide_values();
+    Status allocate_batch();
     Status allocate_arenas();
     Result<ForRows> prepare_rows(std::int64_t rows);
     Status provide(DeviceArray& memory, std::uint64_t bytes) const;
@@ -145,6 +168,7 @@ private:
     Status allocate_loss();
     Status put_features(std::span<const float> features, std::int64_t rows);
     void bind_tensors();
+    void bind_operands(ForRows& made, std::int64_t rows) const;
     [[nodiscard]] LayerForward forward_call(std::size_t layer, Pass pass = Pass::first) const;
     [[nodiscard]] const DeviceArray& arena(ArenaKind kind) const { return arenas_[static_cast<std::size_t>(kind)]; }
     [[nodiscard]] const Device& device() const { return plans_->device(); }
@@ -173,6 +197,13 @@ private:
     std::vector<std::vector<Operand>> layer_gradients_;   // per layer
     std::vector<bool> has_gradient_;                      // per layer
     std::map<std::int64_t, ForRows> by_rows_;
+    std::vector<std::uint64_t> scratch_bytes_;  // by MemoryPlan::scratch, what the most rows so far need
+    std::vector<bool> seen_;                    // layers that the batch in progress has gone through
+    std::deque<Away> away_;                     // oldest first
+    std::vector<Away> spare_;                   // memory of batches that are over
+    DeviceArray older_parameters_;              // of the batch that was taken up
+    std::vector<DeviceArray> spare_parameters_;
+    bool bound_older_ = false;
     ForRows* now_ = nullptr;
     std::int64_t rows_ = 0;
     Purpose purpose_ = Purpose::training;  // of the last forward

@@ -147,15 +147,15 @@ void ClientHost::run_turn(const node::RunTurn& job) {
                          .assign = job.assign,
                          .work = &work_,
                          .slowness = slowness_,
-                         .done = [this, lease = job.assign.lease](Result<node::TurnOutput> output) {
+                         .done = [this, lease = job.assign.lease](node::TurnEnd end) {
                              if (!up()) {
                                  return;
                              }
-                             if (output) {
-                                 work_.keep_segment(*output);
-                                 event(node::TurnDone{lease, output->held, std::nullopt});
+                             if (end.output) {
+                                 work_.keep_segment(*end.output);
+                                 event(node::TurnDone{lease, end.output->held, std::nullopt});
                              } else {
-                                 event(node::TurnDone{lease, {}, output.error()});
+                                 event(node::TurnDone{lease, {}, end.output.error(), end.peer});
                              }
                          }});
 }

@@ -3,68 +3,136 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <utility>
+
+#include "split/flow.h"
 
 namespace causeway::simulation {
 namespace {
 
 constexpr Duration stream_silence = std::chrono::seconds(2);  // until a node knows that its peer is gone
 
+/// The runs, and what waits for each: nothing is delivered from inside of one, another may be at work.
+class Turn {
+public:
+    tl::expected<std::vector<node::TurnOutput>, TurnFailure> run(const std::vector<TurnSide>& sides) {
+        for (std::size_t i = 0; i < sides.size(); ++i) {
+            places_[sides[i].assign.cell] = i;
+        }
+        waiting_.resize(sides.size());
+        for (std::size_t i = 0; i < sides.size(); ++i) {
+            const auto& assign = sides[i].assign;
+            const auto examples = assign.cell == host_cell ? ClientWork::Examples::none : ClientWork::Examples::own;
+            node::TurnHooks hooks;
+            hooks.send = [this](std::uint32_t cell, StreamData message) {
+                waiting_.at(places_.at(cell)).push_back(std::move(message));
+                ++sent_;
+            };
+            auto work = sides[i].work->begin_turn(assign, examples, std::move(hooks));
+            if (!work) {
+                return tl::unexpected(TurnFailure{i, work.error()});
+            }
+            works_.push_back(*std::move(work));
+        }
+        over_.resize(sides.size());
+        while (std::ranges::find(over_, false) != over_.end()) {
+            const auto before = sent_;
+            bool ended = false;
+            for (std::size_t i = 0; i < works_.size(); ++i) {
+                const bool had = over_[i];
+                if (auto failure = advance(i)) {
+                    return tl::unexpected(*std::move(failure));
+                }
+                ended = ended || over_[i] != had;
+            }
+            if (!ended && sent_ == before) {
+                return tl::unexpected(
+                    TurnFailure{0, {ErrorKind::invalid, "turn_stuck", "each side of the turn waits for the others"}});
+            }
+        }
+        return finish();
+    }
+
+private:
+    std::optional<TurnFailure> advance(std::size_t i) {
+        for (const auto& message : std::exchange(waiting_[i], {})) {
+            if (const auto taken = works_[i]->deliver(message); !taken) {
+                return TurnFailure{i, taken.error()};
+            }
+        }
+        if (over_[i]) {
+            return std::nullopt;
+        }
+        const auto state = works_[i]->advance();
+        if (!state) {
+            return TurnFailure{i, state.error(), works_[i]->blamed(state.error())};
+        }
+        over_[i] = *state == node::TurnWork::State::finished;
+        return std::nullopt;
+    }
+
+    tl::expected<std::vector<node::TurnOutput>, TurnFailure> finish() {
+        std::vector<node::TurnOutput> ends;
+        for (std::size_t i = 0; i < works_.size(); ++i) {
+            auto end = works_[i]->finish();
+            if (!end) {
+                return tl::unexpected(TurnFailure{i, end.error()});
+            }
+            ends.push_back(*std::move(end));
+        }
+        return ends;
+    }
+
+    std::map<std::uint32_t, std::size_t> places_;  // by cell
+    std::vector<std::unique_ptr<node::TurnWork>> works_;
+    std::vector<std::vector<StreamData>> waiting_;
+    std::vector<bool> over_;
+    std::uint64_t sent_ = 0;
+};
+
 }  // namespace
 
-Result<std::array<node::TurnOutput, 2>> run_turn(ClientWork& client, const Assign& client_assign, ClientWork& host,
-                                                 const Assign& host_assign) {
-    std::unique_ptr<node::TurnWork> sides[2];
-    std::vector<StreamData> sent[2];  // not delivered from inside of a run: the other side may be at work
-    const auto hooks = [&sent](std::size_t from) {
-        node::TurnHooks made;
-        made.send = [&sent, from](std::uint32_t, StreamData message) { sent[from].push_back(std::move(message)); };
-        return made;
-    };
-    TRY_ASSIGN(sides[0], client.begin_turn(client_assign, ClientWork::Examples::own, hooks(0)));
-    TRY_ASSIGN(sides[1], host.begin_turn(host_assign, ClientWork::Examples::none, hooks(1)));
-    bool over[2] = {};
-    while (!over[0] || !over[1]) {
-        const std::size_t before = sent[0].size() + sent[1].size();
-        for (const std::size_t side : {0, 1}) {
-            for (const auto& message : std::exchange(sent[1 - side], {})) {
-                TRY(sides[side]->deliver(message));
-            }
-            if (!over[side]) {
-                TRY_ASSIGN(const auto state, sides[side]->advance());
-                over[side] = state == node::TurnWork::State::finished;
-            }
-        }
-        if ((!over[0] || !over[1]) && before + sent[0].size() + sent[1].size() == 0) {
-            return fail(ErrorKind::invalid, "turn_stuck", "each side of the turn waits for the other");
-        }
-    }
-    std::array<node::TurnOutput, 2> ends;
-    TRY_ASSIGN(ends[0], sides[0]->finish());
-    TRY_ASSIGN(ends[1], sides[1]->finish());
-    return ends;
+tl::expected<std::vector<node::TurnOutput>, TurnFailure> run_turn(const std::vector<TurnSide>& sides) {
+    return Turn().run(sides);
+}
+
+/// The host is there, and whoever it works for.
+bool TurnExchange::complete(const std::vector<Side>& sides) {
+    const auto host = std::ranges::find(sides, host_cell, [](const Side& side) { return side.assign.cell; });
+    return host != sides.end() && sides.size() > host->assign.peers.size();
 }
 
 void TurnExchange::begin(Side side) {
     const auto key = key_of(side.assign.lease);
     auto& sides = under_way_[key];
     sides.push_back(std::move(side));
-    if (sides.size() < 2) {
+    if (!complete(sides)) {
         return;
     }
     std::ranges::sort(sides, {}, [](const Side& s) { return s.assign.cell; });
-    auto ends = std::make_shared<Result<std::array<node::TurnOutput, 2>>>(
-        run_turn(*sides[0].work, sides[0].assign, *sides[1].work, sides[1].assign));
-    const auto time = seconds(sides[0].work->time_to_train(sides[0].assign)) * sides[0].slowness;
+    std::vector<TurnSide> runs;
+    double time = 0;
+    for (const auto& one : sides) {
+        runs.push_back({one.work, one.assign});
+        if (one.assign.cell != host_cell) {
+            time = std::max(time, seconds(one.work->time_to_train(one.assign)) * one.slowness);
+        }
+    }
+    const auto ends = std::make_shared<tl::expected<std::vector<node::TurnOutput>, TurnFailure>>(run_turn(runs));
     queue_.after(from_seconds(time), [this, key, ends] {
         const auto found = under_way_.find(key);
         if (found == under_way_.end()) {
             return;
         }
-        const auto both = std::move(found->second);
+        const auto all = std::move(found->second);
         under_way_.erase(found);
-        for (std::size_t i = 0; i < both.size(); ++i) {
-            both[i].done(*ends ? Result<node::TurnOutput>((**ends)[i]) : tl::unexpected(ends->error()));
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (*ends) {
+                all[i].done({std::move((**ends)[i])});
+            } else if (ends->error().side == i) {  // the others wait until the coordinator gives them another turn
+                all[i].done({fail(ends->error().error), ends->error().peer});
+            }
         }
     });
 }
@@ -85,9 +153,11 @@ void TurnExchange::lose(const std::string& node) {
             continue;
         }
         for (auto& side : turn->second) {
-            if (side.node != node) {
+            const auto& peers = side.assign.peers;
+            if (side.node != node && std::ranges::find(peers, node, &CellPeer::node) != peers.end()) {
                 queue_.after(stream_silence, [done = side.done, node] {
-                    done(fail(ErrorKind::disconnected, "stream_lost", "the connection to " + node + " is gone"));
+                    done(
+                        {fail(ErrorKind::disconnected, "stream_lost", "the connection to " + node + " is gone"), node});
                 });
             }
         }

@@ -1,8 +1,9 @@
-// Both sides of a relay's turn in one thread: the real runs of a client's and a host's cell, with queues for streams.
+// All sides of a relay's turn in one thread: the real runs of a client's (or of several clients') and a host's cell,
+// with queues for streams.
 //
-// replay runs a turn to its end at once. In the virtual world a turn takes its time: when both sides have begun, it is
-// computed, and its ends are told after the client's training time; if one of the two processes goes meanwhile, the
-// other hears that the stream is lost, as a node does. Thread: one.
+// replay runs a turn to its end at once. In the virtual world a turn takes its time: when all sides have begun, it is
+// computed, and its ends are told after the slowest client's training time; if one of the processes goes meanwhile, its
+// peers hear that the stream is lost, as a node does. Thread: one.
 #pragma once
 
 #include <array>
@@ -16,13 +17,23 @@
 
 namespace causeway::simulation {
 
-/// The client's end and the host's. errors: of the side that failed first
-Result<std::array<node::TurnOutput, 2>> run_turn(ClientWork& client, const Assign& client_assign, ClientWork& host,
-                                                 const Assign& host_assign);
+/// One side of a turn; a host's has a peer for each of the others.
+struct TurnSide {
+    ClientWork* work = nullptr;
+    Assign assign;
+};
+/// Which side failed first, why, and whose doing it was.
+struct TurnFailure {
+    std::size_t side = 0;
+    Error error;
+    std::string peer{};
+};
+/// The sides' ends, in their order.
+tl::expected<std::vector<node::TurnOutput>, TurnFailure> run_turn(const std::vector<TurnSide>& sides);
 
 class TurnExchange {
 public:
-    using Done = std::function<void(Result<node::TurnOutput>)>;
+    using Done = std::function<void(node::TurnEnd)>;
     struct Side {
         std::string node;
         Assign assign;
@@ -41,6 +52,7 @@ public:
 
 private:
     using Key = std::array<std::uint64_t, 4>;  // of the lease
+    static bool complete(const std::vector<Side>& sides);
     static Key key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
 
     EventQueue& queue_;

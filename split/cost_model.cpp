@@ -2,7 +2,10 @@
 #include "split/cost_model.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
+
+#include "split/round_walk.h"
 
 namespace causeway {
 namespace {
@@ -33,11 +36,31 @@ double batch_seconds(const ClientProfile& client, const SplitCosts& costs, doubl
            static_cast<double>(costs.gradient_bytes) / client.downlink + client.backward_seconds;
 }
 
+/// One after another; with an overlap of N in bursts of N + 1, each as long as its way round or as the slowest part is
+/// busy with it.
+double batches_seconds(const ClientProfile& client, const SplitCosts& costs, const Batches& batches,
+                       double host_seconds) {
+    const double way = batch_seconds(client, costs, host_seconds);
+    if (costs.overlap == 0 || batches.count <= 1) {
+        return batches.full * way + batches.count * 2 * client.delay;
+    }
+    const double share = batches.full / batches.count;
+    const double round_trip = way + 2 * client.delay / share;
+    const double busy = std::max({client.forward_seconds + client.backward_seconds,
+                                  static_cast<double>(costs.smashed_bytes) / client.uplink,
+                                  static_cast<double>(costs.gradient_bytes) / client.downlink,
+                                  host_seconds + costs.host_update_seconds});
+    const double at_once = costs.overlap + 1.0;
+    const double bursts = std::floor((batches.count - 1) / at_once);
+    return share * (round_trip + bursts * std::max(round_trip, at_once * busy) +
+                    (batches.count - 1 - bursts * at_once) * busy);
+}
+
 /// Segment to the client, batches, segment back, and the copy of the host's segment.
 double turn_with(const ClientProfile& client, const SplitCosts& costs, double host_seconds) {
     const auto batches = batches_of(client, costs);
     return transfer(costs.client_segment_bytes, client.downlink, client.delay) +
-           batches.full * batch_seconds(client, costs, host_seconds) + batches.count * 2 * client.delay +
+           batches_seconds(client, costs, batches, host_seconds) +
            transfer(costs.client_segment_bytes, client.uplink, client.delay) + costs.handover_seconds;
 }
 
@@ -147,6 +170,22 @@ RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const S
     // A host that never rests is the limit, however many groups there are.
     close_round(round, host_seconds, costs.aggregation_seconds);
     round.host_memory = host_memory(groups.size(), costs);
+    return round;
+}
+
+RoundCost together_round(std::span<const ClientProfile> clients, const SplitCosts& costs) {
+    RoundCost round;
+    for (const ClientProfile& client : clients) {
+        const auto batches = batches_of(client, costs);
+        round.group_seconds.push_back(turn_with(client, costs, costs.host_batch_seconds));
+        round.bytes_up += bytes_of(batches, costs.smashed_bytes) + costs.client_segment_bytes;
+        round.bytes_down += bytes_of(batches, costs.gradient_bytes) + costs.client_segment_bytes;
+    }
+    const auto slowest = std::ranges::max_element(round.group_seconds);
+    round.critical_group = static_cast<std::size_t>(slowest - round.group_seconds.begin());
+    round.seconds = walk_together(clients, costs);
+    round.handover_bytes = costs.handover_bytes;
+    round.host_memory = host_memory(1, costs);
     return round;
 }
 

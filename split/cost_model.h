@@ -2,7 +2,8 @@
 //
 // A relay's client pays, per turn, for its segment down and up again and, per batch, for forward, smashed data up, the
 // host's step, the cut gradient down and backward. Groups run side by side: the slowest one is the round. Times are
-// seconds, rates bytes a second, sizes bytes; transfers of one client do not overlap its computing (no overlap option).
+// seconds, rates bytes a second, sizes bytes. Without an overlap nothing of one client's happens at the same time; with
+// one of N the limit is its slowest part, or the way round of N + 1 batches at once, whichever is more.
 //
 // Source: the GSFL cost model (Zhang et al. 2023, arXiv 2305.18889), extended by hand-overs, latency and host sharing.
 #pragma once
@@ -40,7 +41,8 @@ struct SplitCosts {
     std::uint64_t optimizer_moments = 0;      // arrays of the size of the segment
     double aggregation_seconds = 0;
     std::uint32_t local_epochs = 1;
-    std::uint32_t batch = 0;  // examples: a client's last batch may be short; 0: every batch is full
+    std::uint32_t overlap = 0;  // batches that a client sends before it has the gradient of an earlier one
+    std::uint32_t batch = 0;    // examples: a client's last batch may be short; 0: every batch is full
 };
 
 /// Seconds of one turn of a client, with `sharing` groups on the same host.
@@ -61,6 +63,12 @@ struct RoundCost {
 ///
 /// cost  O(clients)
 RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const SplitCosts& costs);
+
+/// All clients at once with one server segment, which takes their batches in turn: SplitFed v2. The walk of
+/// round_walk.h itself, for nothing is known in advance of who waits for whom.
+///
+/// cost  O(batches of all clients)
+RoundCost together_round(std::span<const ClientProfile> clients, const SplitCosts& costs);
 
 /// A round of plain federated learning with the same clients, for comparison: whole model down and up, all layers at
 /// the client. `whole_seconds[i]` is client i's time for one batch of the whole model.

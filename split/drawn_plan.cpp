@@ -48,6 +48,9 @@ Result<double> walked(const PlanInput& input, const PlanRow& row) {
     if (row.cut == 0) {
         return row.cost.seconds;  // clients share nothing in a federated round: the sum is the walk
     }
+    if (row.regime == "splitfed-v2") {
+        return walk_together(profiles_by_name(input, row.cut), costs_of(input, row.cut)) + row.aggregation_seconds;
+    }
     TRY_ASSIGN(const auto groups, planned_groups(input, row.cut, row.groups));
     return walk_round(groups, costs_of(input, row.cut)) + row.aggregation_seconds;
 }

@@ -9,7 +9,7 @@
 #include "common/text.h"
 
 // One line per flow; X is applied to the name of its file.
-#define CAUSEWAY_FLOWS(X) X(local_epochs) X(split) X(u_shaped)
+#define CAUSEWAY_FLOWS(X) X(local_epochs) X(split) X(u_shaped) X(batch_major)
 
 namespace causeway {
 

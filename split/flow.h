@@ -18,6 +18,10 @@ struct Cell {
     LayerInterval segment;
 };
 
+/// How programs of two stages number their cells. A host that works for several clients at once knows them by numbers
+/// that count up.
+constexpr std::uint32_t client_cell = 0, host_cell = 1, first_client_cell = 2;
+
 /// Whether a sync rule acts on gradients before each step (FedProx, SCAFFOLD): the program then says where.
 enum class GradientRule { absent, present };
 
@@ -38,6 +42,7 @@ struct FlowInput {
     std::vector<std::uint32_t> cuts{};  // ascending; stage s is [cuts[s - 1], cuts[s]): stages - 1 of them
     GradientRule gradient_rule = GradientRule::absent;
     BatchRule batch{};
+    std::uint32_t overlap = 0;  // batches that a client sends before it has the gradient of an earlier one
 };
 
 /// A registry entry.

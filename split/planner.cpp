@@ -125,6 +125,18 @@ Result<PlanRow> split_row(const PlanInput& input, std::uint32_t cut, std::uint32
     return row;
 }
 
+/// The host takes the clients by their names.
+PlanRow together_row(const PlanInput& input, std::uint32_t cut) {
+    auto costs = costs_of(input, cut);
+    costs.aggregation_seconds = aggregation_seconds(input, input.clients.size());
+    PlanRow row{.regime = "splitfed-v2", .cut = cut, .groups = static_cast<std::uint32_t>(input.clients.size())};
+    row.cost = together_round(profiles_by_name(input, cut), costs);
+    row.client_memory = training_memory(input, 0, cut);
+    row.smashed_bytes = costs.smashed_bytes;
+    row.aggregation_seconds = costs.aggregation_seconds;
+    return row;
+}
+
 void judge(const PlanInput& input, PlanRow& row) {
     row.fits = (input.host.memory == 0 || row.cost.host_memory <= input.host.memory) &&
                (input.client_memory == 0 || row.client_memory <= input.client_memory);
@@ -144,6 +156,15 @@ ClientProfile profile_of(const PlanInput& input, const PlanClient& client, std::
             .examples = client.examples};
 }
 
+std::vector<ClientProfile> profiles_by_name(const PlanInput& input, std::uint32_t cut) {
+    std::vector<ClientProfile> profiles;
+    for (const auto& client : input.clients) {
+        profiles.push_back(profile_of(input, client, cut));
+    }
+    std::ranges::sort(profiles, {}, &ClientProfile::name);
+    return profiles;
+}
+
 SplitCosts costs_of(const PlanInput& input, std::uint32_t cut) {
     const auto& times = input.times;
     const auto layers = input.chain.layer_count();
@@ -159,6 +180,7 @@ SplitCosts costs_of(const PlanInput& input, std::uint32_t cut) {
     costs.host_activation_bytes = activation_bytes(input, cut, layers);
     costs.optimizer_moments = moments;
     costs.local_epochs = input.local_epochs;
+    costs.overlap = input.overlap;
     costs.batch = input.batch;
     if (input.handover_copies) {
         costs.handover_bytes = costs.server_segment_bytes * (1 + moments);
@@ -213,6 +235,7 @@ Result<std::vector<PlanRow>> predict_rounds(const PlanInput& input) {
             TRY_ASSIGN(auto row, split_row(input, cut, groups));
             rows.push_back(std::move(row));
         }
+        rows.push_back(together_row(input, cut));
     }
     for (auto& row : rows) {
         judge(input, row);

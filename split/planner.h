@@ -52,13 +52,14 @@ struct PlanInput {
     std::uint32_t optimizer_moments = 0;  // arrays of the size of the parameters
     std::string grouping = "time";
     std::uint64_t seed = 0;
+    std::uint32_t overlap = 0;
     bool handover_copies = true;  // the coordinator keeps the host's segment after each turn
 };
 
 struct PlanRow {
-    std::string regime;     // federated | split | splitfed-v1 | gsfl
-    std::uint32_t cut = 0;  // 0: none
-    std::uint32_t groups = 0;
+    std::string regime;        // federated | split | splitfed-v1 | splitfed-v2 | gsfl
+    std::uint32_t cut = 0;     // 0: none
+    std::uint32_t groups = 0;  // of splitfed-v2 its clients, which share one server segment
     RoundCost cost;
     std::uint64_t client_memory = 0;  // weights, gradients, optimizer and one batch's values
     std::uint64_t smashed_bytes = 0;  // of one batch
@@ -66,7 +67,7 @@ struct PlanRow {
     bool fits = true;                 // in the memory that is there
 };
 
-/// Federated, then every cut with every group count of `group_counts`.
+/// Federated, then every cut with every group count of `group_counts`, and with all clients together.
 ///
 /// errors  invalid `bad_plan`: no clients, a rate or time that is not above 0; as make_groups
 /// cost    cuts x group counts x clients
@@ -79,6 +80,8 @@ const PlanRow* best_row(const std::vector<PlanRow>& rows, const std::string& reg
 
 /// What a client's turn is made of, for whoever simulates it: the profile of its segment and what crosses the cut.
 ClientProfile profile_of(const PlanInput& input, const PlanClient& client, std::uint32_t cut);
+/// Of all clients, in the order in which a host takes those that are together.
+std::vector<ClientProfile> profiles_by_name(const PlanInput& input, std::uint32_t cut);
 SplitCosts costs_of(const PlanInput& input, std::uint32_t cut);
 /// The groups that the experiment's rule makes of the predicted turns. errors: as make_groups
 Result<std::vector<std::vector<ClientProfile>>> planned_groups(const PlanInput& input, std::uint32_t cut,

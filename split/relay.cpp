@@ -22,7 +22,7 @@ std::string_view to_string(RelayDecision::Kind kind) {
     return "";
 }
 
-Relay::Relay(RelayPlan plan) : lost_client_(plan.lost_client), handover_copy_(plan.handover_copy) {
+Relay::Relay(RelayPlan plan) : lost_client_(plan.lost_client), handover_copy_(plan.handover_copy), turns_(plan.turns) {
     ASSERT(plan.hosts.size() == plan.groups.size());
     for (std::size_t i = 0; i < plan.groups.size(); ++i) {
         groups_.push_back({.tour = std::move(plan.groups[i]), .host = std::move(plan.hosts[i])});
@@ -61,24 +61,44 @@ void Relay::apply(const RelayDecision& decision) {
         case RelayDecision::Kind::skipped:
             skipped_.insert(decision.node);
             if (group.turn && group.turn->client == decision.node) {
-                group.turn.reset();
+                end_turns(group);
             }
             break;
         case RelayDecision::Kind::restarted:
             group.so_far = {};
             group.next = 0;
-            group.turn.reset();
+            end_turns(group);
             break;
         case RelayDecision::Kind::moved:
             group.host = decision.node;
-            group.turn.reset();
+            end_turns(group);
             break;
     }
     advance(group);
 }
 
+/// The group's turn is void, and with it all that it is together with.
+void Relay::end_turns(Group& group) {
+    group.turn.reset();
+    if (turns_ == RelayPlan::Turns::together) {
+        for (Group& other : groups_) {
+            other.turn.reset();
+        }
+    }
+}
+
+/// Whoever still has a turn, and its host.
+bool Relay::all_here() const {
+    return std::ranges::all_of(groups_, [&](const Group& group) {
+        return group.next >= group.tour.size() || (here(group.tour[group.next]) && here(group.host));
+    });
+}
+
 std::vector<RelayTurn> Relay::take_turns() {
     std::vector<RelayTurn> turns;
+    if (turns_ == RelayPlan::Turns::together && !all_here()) {
+        return turns;
+    }
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
         Group& group = groups_[i];
         const bool due = !group.turn && group.next < group.tour.size();
@@ -126,7 +146,7 @@ void Relay::lost(const std::string& node) {
             decide({.kind = RelayDecision::Kind::restarted, .group = i, .node = node});
         }
         if (group.turn && (of_host || group.turn->client == node)) {
-            group.turn.reset();
+            end_turns(group);
         }
     }
     if (lost_client_ == RelayPlan::LostClient::skip) {
@@ -151,14 +171,27 @@ void Relay::skip(const std::string& client) {
 
 void Relay::replace_host(const std::string& host, const std::string& next) {
     for (std::uint32_t i = 0; i < groups_.size(); ++i) {
-        if (groups_[i].host == host && groups_[i].next < groups_[i].tour.size()) {
+        const bool moves = turns_ == RelayPlan::Turns::together || groups_[i].next < groups_[i].tour.size();
+        if (groups_[i].host == host && moves) {
             decide({.kind = RelayDecision::Kind::moved, .group = i, .node = next});
         }
     }
 }
 
 void Relay::restart(std::uint32_t group) {
-    decide({.kind = RelayDecision::Kind::restarted, .group = group, .node = groups_.at(group).host});
+    for (std::uint32_t i = 0; i < groups_.size(); ++i) {
+        const bool with_it = turns_ == RelayPlan::Turns::together && !groups_[i].so_far.clients.empty();
+        if (i == group || with_it) {
+            decide({.kind = RelayDecision::Kind::restarted, .group = i, .node = groups_[i].host});
+        }
+    }
+}
+
+void Relay::mend() {
+    const auto some = std::ranges::find_if(groups_, [](const Group& group) { return !group.so_far.clients.empty(); });
+    if (turns_ == RelayPlan::Turns::together && some != groups_.end() && outcome() == Outcome::open) {
+        restart(static_cast<std::uint32_t>(some - groups_.begin()));
+    }
 }
 
 std::size_t Relay::left(std::uint32_t group) const {

@@ -57,11 +57,15 @@ std::string_view to_string(RelayDecision::Kind kind);
 struct RelayPlan {
     enum class LostClient { skip, wait };  // wait: until the caller skips it (its `rejoin` is over)
     enum class Copy { coordinator, none };
+    /// together: every group is one client, all on one host, which works on all of them in one turn. They hand over
+    /// at once, and what is lost of one client's is lost of all: the host's segment has everybody's batches in it.
+    enum class Turns { one_by_one, together };
 
     Groups groups;                   // the tours
     std::vector<std::string> hosts;  // one per group
     LostClient lost_client = LostClient::skip;
     Copy handover_copy = Copy::coordinator;
+    Turns turns = Turns::one_by_one;
 };
 
 /// What a group's tour came to.
@@ -86,7 +90,8 @@ public:
     /// Decisions made since the last call, in order: to be persisted before their turns are assigned.
     [[nodiscard]] std::vector<RelayDecision> take_decisions();
 
-    /// The host and one other node hold both segments of this turn.
+    /// The host and one other node hold both segments of this turn. Turns that are together are handed over one after
+    /// another, with nothing in between.
     /// returns  false: an attempt that is not under way any more; nothing has changed
     bool handed_over(std::uint32_t group, std::uint32_t attempt, const Handover& segments, std::uint64_t examples);
     /// The node has a live session, or has none. Nodes are present until said otherwise.
@@ -94,7 +99,7 @@ public:
     void lost(const std::string& node);
     /// Out of this round for good: its policy declined, its update was refused, its time is over.
     void skip(const std::string& client);
-    /// The host does not come back in time; `next` takes its groups.
+    /// The host does not come back in time; `next` takes its groups, of those that are together also the empty ones.
     void replace_host(const std::string& host, const std::string& next);
 
     /// Complete when every group's tour is at its end. A group all of whose clients were skipped gives no result.
@@ -107,8 +112,12 @@ public:
     [[nodiscard]] std::size_t possible() const;
     /// The turn that a group is in, if one is under way.
     [[nodiscard]] const std::optional<RelayTurn>& turn(std::uint32_t group) const { return groups_.at(group).turn; }
-    /// The group begins its round anew: its last server segment is lost after its tour's end.
+    /// The group begins its round anew, and with it all that are together: its last server segment is lost after its
+    /// tour's end.
     void restart(std::uint32_t group);
+    /// Turns that are together and of which some are handed over: an earlier process did not live to log the others.
+    /// They begin anew.
+    void mend();
     /// Clients of the tour that have not had their turn and still may, the one at work counted.
     [[nodiscard]] std::size_t left(std::uint32_t group) const;
     /// The group's last hand-over.
@@ -132,11 +141,14 @@ private:
 
     void decide(RelayDecision decision);
     void apply(const RelayDecision& decision);
+    void end_turns(Group& group);
+    [[nodiscard]] bool all_here() const;
     void advance(Group& group);
     [[nodiscard]] bool here(const std::string& node) const { return !absent_.contains(node); }
 
     RelayPlan::LostClient lost_client_;
     RelayPlan::Copy handover_copy_;
+    RelayPlan::Turns turns_;
     std::vector<Group> groups_;
     std::set<std::string> skipped_;
     std::set<std::string> absent_;

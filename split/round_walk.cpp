@@ -1,7 +1,8 @@
-// Each group has at most one batch on its way to the host, so the walk is a choice of the earliest, again and again.
+// A group's batches reach the host in their order, so the walk is a choice of the earliest, again and again.
 #include "split/round_walk.h"
 
 #include <algorithm>
+#include <deque>
 #include <limits>
 
 namespace causeway {
@@ -17,63 +18,75 @@ public:
     }
 
     /// When its next batch reaches the host; never_again: its tour is over.
-    [[nodiscard]] double arrival() const { return arrival_; }
+    [[nodiscard]] double arrival() const { return sent_.empty() ? never_again : sent_.front().arrival; }
     /// How much of a full batch that is.
-    [[nodiscard]] double share() const { return share_; }
+    [[nodiscard]] double share() const { return sent_.front().share; }
     /// When the last client's hand-over was done.
     [[nodiscard]] double end() const { return end_; }
 
     /// The host has sent the gradient of that batch.
     void served(double finish) {
         const ClientProfile& client = clients_[at_];
-        const double ready = finish + share_ * static_cast<double>(costs_.gradient_bytes) / client.downlink +
-                             client.delay + share_ * client.backward_seconds;
-        if (++batch_ < batches()) {
-            send_batch(ready);
-            return;
+        const double share = sent_.front().share;
+        sent_.pop_front();
+        line_down_ =
+            std::max(line_down_, finish) + share * static_cast<double>(costs_.gradient_bytes) / client.downlink;
+        client_free_ = std::max(client_free_, line_down_ + client.delay) + share * client.backward_seconds;
+        if (next_ < batches()) {
+            send_batch();
+        } else if (sent_.empty()) {
+            const double back = static_cast<double>(costs_.client_segment_bytes) / client.uplink + client.delay;
+            ++at_;
+            begin_turn(client_free_ + back + costs_.handover_seconds);
         }
-        const double back = static_cast<double>(costs_.client_segment_bytes) / client.uplink + client.delay;
-        ++at_;
-        begin_turn(ready + back + costs_.handover_seconds);
     }
 
 private:
+    struct Sent {
+        double arrival = 0;
+        double share = 1;
+    };
+
     [[nodiscard]] std::uint64_t batches() const { return clients_[at_].batches * costs_.local_epochs; }
 
     /// The next client that has any examples; others hand on what they got.
     void begin_turn(double now) {
-        for (batch_ = 0; at_ < clients_.size(); ++at_) {
+        for (next_ = 0; at_ < clients_.size(); ++at_) {
             const ClientProfile& client = clients_[at_];
             now += static_cast<double>(costs_.client_segment_bytes) / client.downlink + client.delay;
             if (batches() > 0) {
-                send_batch(now);
+                client_free_ = line_up_ = line_down_ = now;
+                while (next_ < batches() && next_ <= costs_.overlap) {
+                    send_batch();
+                }
                 return;
             }
             now += static_cast<double>(costs_.client_segment_bytes) / client.uplink + client.delay +
                    costs_.handover_seconds;
         }
-        arrival_ = never_again;
         end_ = now;
     }
 
-    void send_batch(double now) {
+    void send_batch() {
         const ClientProfile& client = clients_[at_];
-        share_ = 1;
-        const bool last = client.batches > 0 && batch_ % client.batches == client.batches - 1;
+        double share = 1;
+        const bool last = client.batches > 0 && next_ % client.batches == client.batches - 1;
         if (costs_.batch > 0 && last) {
             const auto before = (client.batches - 1) * costs_.batch;
-            share_ = static_cast<double>(client.examples - before) / costs_.batch;
+            share = static_cast<double>(client.examples - before) / costs_.batch;
         }
-        arrival_ = now + share_ * (client.forward_seconds + static_cast<double>(costs_.smashed_bytes) / client.uplink) +
-                   client.delay;
+        ++next_;
+        client_free_ += share * client.forward_seconds;
+        line_up_ = std::max(line_up_, client_free_) + share * static_cast<double>(costs_.smashed_bytes) / client.uplink;
+        sent_.push_back({line_up_ + client.delay, share});
     }
 
     std::span<const ClientProfile> clients_;
     const SplitCosts& costs_;
     std::size_t at_ = 0;
-    std::uint64_t batch_ = 0;
-    double share_ = 1;
-    double arrival_ = never_again;
+    std::uint64_t next_ = 0;                                // batch to be sent
+    std::deque<Sent> sent_;                                 // and not served yet, oldest first
+    double client_free_ = 0, line_up_ = 0, line_down_ = 0;  // when each is
     double end_ = 0;
 };
 
@@ -100,6 +113,34 @@ double walk_round(std::span<const std::vector<ClientProfile>> groups, const Spli
         end = std::max(end, tour.end());
     }
     return end + costs.aggregation_seconds;
+}
+
+double walk_together(std::span<const ClientProfile> clients, const SplitCosts& costs) {
+    auto alone = costs;
+    alone.handover_seconds = 0;  // one copy, when all are done
+    std::vector<Tour> tours;
+    std::uint64_t most = 0;
+    for (std::size_t i = 0; i < clients.size(); ++i) {
+        tours.emplace_back(clients.subspan(i, 1), alone);
+        most = std::max(most, clients[i].batches);
+    }
+    double host_free = 0;
+    for (std::uint64_t batch = 0; batch < most * costs.local_epochs; ++batch) {
+        for (std::size_t i = 0; i < tours.size(); ++i) {
+            if (batch % most >= clients[i].batches) {
+                continue;
+            }
+            const double share = tours[i].share();
+            const double finish = std::max(tours[i].arrival(), host_free) + share * costs.host_batch_seconds;
+            host_free = finish + share * costs.host_update_seconds;
+            tours[i].served(finish);
+        }
+    }
+    double end = host_free;
+    for (const auto& tour : tours) {
+        end = std::max(end, tour.end());
+    }
+    return end + costs.handover_seconds + costs.aggregation_seconds;
 }
 
 }  // namespace causeway

@@ -4,6 +4,9 @@
 // is split learning, several with a host segment each are GSFL, one client each SplitFed: who follows whom is the
 // mesh's affair (split/grouping.h), the program is the same. Cells are named by their stage.
 //
+// With an overlap of N a client sends N batches more before it waits for a gradient: the forward of batch b sees the
+// parameters after step b - 1 - N, and so does its backward (a stash of weights as in PipeDream), whatever the timing.
+//
 // Source: Gupta and Raskar 2018, split learning; Thapa et al. 2022, SplitFed.
 #include <fmt/format.h>
 
@@ -13,16 +16,20 @@ namespace causeway {
 extern const Flow split_flow;
 namespace {
 
-constexpr std::uint32_t client = 0, host = 1;
+constexpr std::uint32_t client = client_cell, host = host_cell;
 
-std::vector<Instruction> client_batch(LayerInterval layers) {
-    return {{.code = OpCode::load},
-            {.code = OpCode::send, .index = host, .payload = Payload::labels},
-            make_forward(layers),
-            {.code = OpCode::send, .index = host, .payload = Payload::activations},
-            {.code = OpCode::receive, .index = host, .payload = Payload::gradients},
-            make_backward(layers),
-            make_step(layers)};
+std::vector<Instruction> client_batch(LayerInterval layers, std::uint32_t overlap) {
+    std::vector<Instruction> batch{{.code = OpCode::load},
+                                   {.code = OpCode::send, .index = host, .payload = Payload::labels},
+                                   make_forward(layers),
+                                   {.code = OpCode::send, .index = host, .payload = Payload::activations}};
+    if (overlap > 0) {
+        batch.push_back(make_stash(overlap));
+    }
+    batch.push_back({.code = OpCode::receive, .index = host, .payload = Payload::gradients});
+    batch.push_back(make_backward(layers));
+    batch.push_back(make_step(layers));
+    return batch;
 }
 
 /// The gradient goes out before the host's own step, so the client does not wait for it.
@@ -43,7 +50,7 @@ Result<Program> compile(const FlowInput& input) {
                                 input.stages, input.cuts.size()));
     }
     TRY_ASSIGN(const LayerInterval layers, stage_of(input.chain, input.cuts, input.cell.stage));
-    auto batch = input.cell.stage == client ? client_batch(layers) : host_batch(layers);
+    auto batch = input.cell.stage == client ? client_batch(layers, input.overlap) : host_batch(layers);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 

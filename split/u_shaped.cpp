@@ -1,7 +1,8 @@
 // u-shaped: the client keeps both ends of the chain, inputs and labels; a host runs the middle.
 //
 // Stages 0 and 2 are one node's, so one program works on both; compiling stage 2 gives the program of stage 0. The host
-// never sees a label, and computes no loss.
+// never sees a label, and computes no loss. An overlap (split.cpp) makes the first segment's weights stale, never
+// the last one's.
 //
 // Source: Vepakomma et al. 2018, the configuration without label sharing.
 #include <fmt/format.h>
@@ -12,7 +13,7 @@ namespace causeway {
 extern const Flow u_shaped_flow;
 namespace {
 
-constexpr std::uint32_t client = 0, host = 1;
+constexpr std::uint32_t client = client_cell, host = host_cell;
 
 Instruction to(std::uint32_t cell, Payload payload) {
     return {.code = OpCode::send, .index = cell, .payload = payload};
@@ -22,19 +23,23 @@ Instruction from(std::uint32_t cell, Payload payload) {
     return {.code = OpCode::receive, .index = cell, .payload = payload};
 }
 
-std::vector<Instruction> client_batch(LayerInterval first, LayerInterval last) {
-    return {{.code = OpCode::load},
-            make_forward(first),
-            to(host, Payload::activations),
-            from(host, Payload::activations),
-            make_forward(last),
-            {.code = OpCode::loss},
-            make_backward(last),
-            to(host, Payload::gradients),
-            make_step(last),
-            from(host, Payload::gradients),
-            make_backward(first),
-            make_step(first)};
+std::vector<Instruction> client_batch(LayerInterval first, LayerInterval last, std::uint32_t overlap) {
+    std::vector<Instruction> batch{{.code = OpCode::load},
+                                   make_forward(first),
+                                   to(host, Payload::activations),
+                                   from(host, Payload::activations),
+                                   make_forward(last),
+                                   {.code = OpCode::loss},
+                                   make_backward(last),
+                                   to(host, Payload::gradients),
+                                   make_step(last),
+                                   from(host, Payload::gradients),
+                                   make_backward(first),
+                                   make_step(first)};
+    if (overlap > 0) {
+        batch.insert(batch.begin() + 3, make_stash(overlap));  // behind what goes to the host first
+    }
+    return batch;
 }
 
 std::vector<Instruction> host_batch(LayerInterval middle) {
@@ -56,7 +61,7 @@ Result<Program> compile(const FlowInput& input) {
     TRY_ASSIGN(const LayerInterval first, stage_of(input.chain, input.cuts, 0));
     TRY_ASSIGN(const LayerInterval middle, stage_of(input.chain, input.cuts, 1));
     TRY_ASSIGN(const LayerInterval last, stage_of(input.chain, input.cuts, 2));
-    auto batch = input.cell.stage == host ? host_batch(middle) : client_batch(first, last);
+    auto batch = input.cell.stage == host ? host_batch(middle) : client_batch(first, last, input.overlap);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 

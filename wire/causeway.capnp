@@ -109,6 +109,7 @@ struct Decline {
   lease @0 :Lease;
   code @1 :Text;
   message @2 :Text;
+  peer @3 :Text;                  # the node whose doing it was, of a turn with others; empty: this one's own
 }
 
 struct Welcome {
@@ -121,6 +122,7 @@ struct Welcome {
 struct CellPeer {
   cell @0 :UInt32;                # as the program numbers it
   node @1 :Text;
+  examples @2 :UInt64;            # of one local epoch, where the program repeats over clients; 0 else
 }
 
 struct Assign {

@@ -168,7 +168,8 @@ struct Reader {
     Offer read(cs::Offer::Reader from) { return {read(from.getLease()), read(from.getUpdate())}; }
     Decline read(cs::Decline::Reader from) {
         return {read(from.getLease()), judge.text(from.getCode(), max_code, "decline.code"),
-                judge.text(from.getMessage(), max_text, "decline.message")};
+                judge.text(from.getMessage(), max_text, "decline.message"),
+                judge.text(from.getPeer(), max_name, "decline.peer")};
     }
     Welcome read(cs::Welcome::Reader from) {
         judge.require(from.getSession() != 0, "welcome.session is 0");
@@ -202,7 +203,8 @@ struct Reader {
         assign.group = from.getGroup();
         const auto peers = from.getPeers();
         for (unsigned i = 0; i < judge.count(peers.size(), max_list, "assign.peers"); ++i) {
-            assign.peers.push_back({peers[i].getCell(), judge.text(peers[i].getNode(), max_name, "assign.peers")});
+            assign.peers.push_back({peers[i].getCell(), judge.text(peers[i].getNode(), max_name, "assign.peers"),
+                                    judge.size(peers[i].getExamples(), "assign.peers")});
         }
         assign.data_node = judge.text(from.getDataNode(), max_name, "assign.data_node");
         assign.examples = judge.size(from.getExamples(), "assign.examples");

@@ -119,6 +119,7 @@ struct Writer {
         put(d.initLease(), m.lease);
         d.setCode(text(m.code));
         d.setMessage(text(m.message));
+        d.setPeer(text(m.peer));
     }
     void operator()(const Welcome& m) {
         auto w = to.initWelcome();
@@ -159,6 +160,7 @@ struct Writer {
         for (unsigned i = 0; i < peers.size(); ++i) {
             peers[i].setCell(m.peers[i].cell);
             peers[i].setNode(text(m.peers[i].node));
+            peers[i].setExamples(m.peers[i].examples);
         }
         a.setDataNode(text(m.data_node));
         a.setExamples(m.examples);

@@ -111,6 +111,7 @@ struct Decline {
     Lease lease;
     std::string code;
     std::string message;
+    std::string peer{};  // the node whose doing it was, of a turn with others; empty: this one's own
     bool operator==(const Decline&) const = default;
 };
 
@@ -126,6 +127,7 @@ struct Welcome {
 struct CellPeer {
     std::uint32_t cell = 0;  // as the program numbers it
     std::string node;
+    std::uint64_t examples = 0;  // whose batches this cell works on in turn with others' (`repeat clients`); 0 else
     bool operator==(const CellPeer&) const = default;
 };
 /// One cell for one round (of a tour: for one turn). Texts are in the spelling of the experiment file; each has one

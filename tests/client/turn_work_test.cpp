@@ -229,6 +229,80 @@ TEST_CASE("more messages than any program leaves waiting are a flood", "[turn_wo
     CHECK(host.work->deliver(messages.front()).error().code == "stream_flood");
 }
 
+namespace {
+
+/// A host that works for ann and bob at once.
+Assign assign_of_both() {
+    auto assign = assign_of(1);
+    assign.program =
+        to_text(*compile_flow("batch-major", {.chain = chain(), .cell = {.stage = 1}, .stages = 2, .cuts = {3}}));
+    assign.peers = {{2, "ann", 10}, {3, "bob", 10}};
+    assign.data_node = "";
+    assign.examples = 20;
+    return assign;
+}
+
+/// What a client says first, as one of a host that has several.
+std::deque<StreamData> honest_as(std::uint32_t cell) {
+    auto messages = SideBench::honest();
+    for (auto& message : messages) {
+        message.cell = cell;
+    }
+    return messages;
+}
+
+}  // namespace
+
+TEST_CASE("a host of several clients takes their batches in the order of its peers, whoever is first", "[turn_work]") {
+    Trainer trainer(*Device::open("cpu"));
+    std::vector<std::uint32_t> answered;
+    TurnHooks hooks;
+    hooks.send = [&](std::uint32_t cell, const StreamData&) { answered.push_back(cell); };
+    auto begun = TurnWork::begin(trainer, assign_of_both(), file_of(1), nullptr, hooks);
+    REQUIRE(begun);
+    auto& work = **begun;
+    for (const auto& message : honest_as(3)) {
+        REQUIRE(work.deliver(message));
+    }
+    REQUIRE(*work.advance() == TurnWork::State::waiting);
+    CHECK(answered.empty());
+    auto of_ann = honest_as(2);
+    SECTION("honest") {
+        for (const auto& message : of_ann) {
+            REQUIRE(work.deliver(message));
+        }
+        REQUIRE(*work.advance() == TurnWork::State::waiting);  // for the second batches
+        CHECK(answered == std::vector<std::uint32_t>{2, 3});
+    }
+    SECTION("values that are not finite are refused, and the error names whose they are") {
+        for (auto& message : of_ann) {
+            if (message.kind == activations) {
+                std::ranges::fill(message.payload, std::byte{0xff});
+            }
+            REQUIRE(work.deliver(message));
+        }
+        const auto state = work.advance();
+        REQUIRE_FALSE(state);
+        CHECK(state.error().code == "not_finite");
+        CHECK(work.blamed(state.error()) == "ann");
+    }
+}
+
+TEST_CASE("a host's clients are cells that count up, with the examples that it has in all", "[turn_work]") {
+    auto assign = assign_of_both();
+    CHECK(check_cell(assign, {}));
+    SECTION("a gap") {
+        assign.peers[1].cell = 4;
+    }
+    SECTION("other examples") {
+        assign.peers[1].examples = 11;
+    }
+    SECTION("two peers of a program for one") {
+        assign.program = assign_of(1).program;
+    }
+    CHECK(check_cell(assign, {}).error().code == "bad_cell");
+}
+
 TEST_CASE("gradients for what was not sent do not move a client", "[turn_work]") {
     SideBench client(0);
     StreamData early{.lease = client.assign.lease, .cell = 1, .kind = gradients, .rows = 4};

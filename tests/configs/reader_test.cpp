@@ -151,9 +151,9 @@ TEST_CASE("a value of a later version is told from one that does not exist", "[c
 
 TEST_CASE("a preset of a later version is told from one that does not exist", "[configs][unit]") {
     const auto regime = [](const char* lines) { return std::string(right_text) + "[regime]\n" + lines; };
-    CHECK_THAT(all_errors(regime("preset = \"splitfed-v2\"\ncut = \"relu\"\n")),
-               Contains("preset \"splitfed-v2\" is not available in this version; available: fedavg"));
-    CHECK(errors_of(regime("preset = \"splitfed-v2\"\ncut = \"relu\"\n")).size() == 1);
+    CHECK_THAT(all_errors(regime("preset = \"local-sgd\"\ncut = \"relu\"\n")),
+               Contains("preset \"local-sgd\" is not available in this version; available: fedavg"));
+    CHECK(errors_of(regime("preset = \"local-sgd\"\ncut = \"relu\"\n")).size() == 1);
     CHECK_THAT(all_errors(regime("preset = \"fedavgg\"\n")), Contains("did you mean \"fedavg\"?"));
 }
 

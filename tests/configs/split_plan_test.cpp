@@ -52,6 +52,14 @@ TEST_CASE("each split preset expands to a mesh and a flow, and gives the plan th
     CHECK(plan_of(regime("preset = \"split\"\ncut = 4\n")).groups == 1);
     CHECK(plan_of(regime("preset = \"splitfed-v1\"\ncut = \"4\"\n")).relays(12) == 12);
 
+    const auto v2 = plan_of(regime("preset = \"splitfed-v2\"\ncut = \"4\"\noverlap = 2\n"));
+    CHECK(v2.flow == "batch-major");
+    CHECK(v2.relays(12) == 12);
+    CHECK(v2.turns == RelayPlan::Turns::together);
+    CHECK(v2.overlap == 2);
+    CHECK(gsfl.turns == RelayPlan::Turns::one_by_one);
+    CHECK(gsfl.overlap == 0);
+
     const auto u_shaped = plan_of(regime("preset = \"u-shaped\"\ncut = [\"maxpool\", 8]\n"));
     CHECK(u_shaped.flow == "u-shaped");
     CHECK(u_shaped.cuts == std::vector<std::uint32_t>{3, 8});

@@ -146,9 +146,9 @@ struct RelayBench {
                                     std::move(error)};
         step([&] { round.on_absorbed(now, answer, last); });
     }
-    void decline(const std::string& client, Side side, const std::string& code) {
+    void decline(const std::string& client, Side side, const std::string& code, const std::string& peer = "") {
         const auto told = turns.at({client, side});
-        step([&] { round.on_decline(told.node, Decline{told.assign.lease, code, "why"}, last); });
+        step([&] { round.on_decline(told.node, Decline{told.assign.lease, code, "why", peer}, last); });
     }
     void progress(const std::string& client, std::uint32_t at) {
         round.on_progress(now, client, Progress{turn(client).lease, at, 100, 0});
@@ -173,7 +173,7 @@ struct RelayBench {
 private:
     void sort(const std::string& name, const Message& message) {
         if (const auto* assign = std::get_if<Assign>(&message)) {
-            turns[{assign->data_node, assign->cell == 0 ? Side::client : Side::host}] = {name, *assign};
+            turns[{assign->data_node, assign->cell != 1 ? Side::client : Side::host}] = {name, *assign};
         } else if (const auto* out = std::get_if<Dropped>(&message)) {
             dropped[name].push_back(*out);
         }

@@ -20,8 +20,8 @@ class Plan(unittest.TestCase):
         self.assertEqual(0, done.returncode, done.stderr)
         lines = events(done.stdout)
         rows = [e for e in lines if e["event"] == "plan"]
-        self.assertEqual(1 + 8 * 6, len(rows))
-        self.assertEqual({"federated", "split", "gsfl", "splitfed-v1"}, {r["regime"] for r in rows})
+        self.assertEqual(1 + 8 * (6 + 1), len(rows))  # and splitfed-v2
+        self.assertEqual({"federated", "split", "gsfl", "splitfed-v1", "splitfed-v2"}, {r["regime"] for r in rows})
         self.assertEqual({None, "conv", "relu", "maxpool", "conv:2", "relu:2", "flatten", "dense", "relu:3"},
                          {r["cut"] for r in rows})
         for row in rows:
@@ -42,7 +42,7 @@ class Plan(unittest.TestCase):
         people = plan("digits-gsfl", *DATA, "--clients", 40, *slow)
         self.assertEqual(0, people.returncode, people.stderr)
         self.assertLessEqual(max(map(len, people.stdout.splitlines())), 100, people.stdout)
-        self.assertIn("not built", people.stdout)
+        self.assertIn("splitfed-v2", people.stdout)
         self.assertIn("chosen: preset = ", people.stdout)
 
     def test_apply_writes_the_choice_and_keeps_the_comments(self):

@@ -81,6 +81,8 @@ class Relays(unittest.TestCase):
         self.start()
         regimes = {"gsfl": [], "split": ["--set", "regime.preset=split"],
                    "splitfed-v1": ["--set", "regime.preset=splitfed-v1"],
+                   "splitfed-v2": ["--set", "regime.preset=splitfed-v2"],
+                   "gsfl with an overlap": ["--set", "regime.overlap=2"],
                    "u-shaped": ["--set", "regime.preset=u-shaped", "--set", 'regime.cut=["maxpool", "relu:2"]']}
         for name, more in regimes.items():
             with self.subTest(name):
@@ -121,6 +123,19 @@ class Relays(unittest.TestCase):
             self.federation.start_host(1)
         self.after_round(experiment, 1, kill)
         self.check_end(experiment)
+
+    def test_of_clients_that_are_together_a_client_and_then_the_host_are_killed_and_the_model_is_the_same(self):
+        self.start()
+        more = ["--set", "regime.preset=splitfed-v2", "--set", "regime.overlap=1"]
+        experiment = self.federation.submit(*more)
+
+        def kill_both():
+            self.federation.children["client-2"].kill()
+            self.federation.start_client(2)
+            self.federation.children["host-1"].kill()
+            self.federation.start_host(1)
+        self.after_round(experiment, 1, kill_both)
+        self.check_end(experiment, *more)
 
     def test_a_host_that_stays_away_hands_its_groups_to_another(self):
         self.start(hosts=2)

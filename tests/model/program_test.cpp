@@ -205,6 +205,30 @@ TEST_CASE("the checker names what is out of order or out of bounds", "[unit][pro
     }
 }
 
+TEST_CASE("passes are put away and clients repeated inside a repeat over batches, and nowhere else",
+          "[unit][program]") {
+    const std::string front = "load forward [0, 4) loss ", back = " backward [0, 4) step [0, 4)";
+    const auto error = [](const std::string& text) {
+        const auto status = check_runnable(must(parse_program(text)), small_chain());
+        return status ? std::string() : status.error().code;
+    };
+    const auto halves =
+        "load send labels to 1 forward [0, 2) send activations to 1 stash 2 recv gradients from 1 backward [0, 2) step "
+        "[0, 2)";
+    CHECK(error("repeat epochs { repeat batches { " + std::string(halves) + " } }").empty());
+    CHECK(error(halves) == "program_order");
+    CHECK(error("repeat batches { repeat microbatches { " + std::string(halves) + " } }") == "program_order");
+    CHECK(error("repeat batches { " + std::string(halves) + " stash 1 }") == "program_order");
+    CHECK(error("repeat batches { " + std::string(halves) + " snapshot }") == "program_order");
+    CHECK(error("repeat batches { " + front + "stash 1" + back + " }") == "program_order");  // a gradient waits
+    CHECK(error("repeat clients { " + front + back + " }") == "program_order");
+    CHECK(error("repeat batches { repeat clients { " + front + back + " } }").empty());
+    CHECK(error("repeat batches { repeat clients { " + front + back + " snapshot } }") == "program_order");
+    for (const char* text : {"repeat batches { stash 0 }", "repeat batches { stash 17 }"}) {
+        CHECK(parse_program(text).error().code == "program_syntax");
+    }
+}
+
 TEST_CASE("the trainer refuses what it does not run, by name", "[unit][program]") {
     const Chain chain = small_chain();
     const auto refusal = [&](const std::string& text) {

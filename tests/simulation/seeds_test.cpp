@@ -64,8 +64,11 @@ std::string regime_of(RandomStream& random, std::size_t clients) {
         "preset = \"gsfl\"\ncut = \"1\"\nregroup = \"every-round\"\ngroups = " + groups,
         "preset = \"splitfed-v1\"\ncut = \"gelu\"",
         "preset = \"u-shaped\"\ncut = [\"1\", \"4\"]",
+        "preset = \"splitfed-v2\"\ncut = \"gelu\"",
+        "preset = \"splitfed-v2\"\ncut = \"1\"\noverlap = 1",
+        "preset = \"gsfl\"\ncut = \"gelu\"\noverlap = 2\ngroups = " + groups,
     };
-    return regimes[random.below(5)];
+    return regimes[random.below(std::size(regimes))];
 }
 
 std::string experiment_of(RandomStream& random, std::size_t clients, Regimes regimes) {

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "split/cost_model.h"
+#include "split/round_walk.h"
 
 namespace causeway {
 namespace {
@@ -54,6 +55,55 @@ TEST_CASE("a host that never rests is the limit, however many groups there are",
     slow_host.host_batch_seconds = 10;
     const std::vector<std::vector<ClientProfile>> groups(6, {client(1e9, 5)});
     REQUIRE(gsfl_round(groups, slow_host).seconds >= 6 * 10 * 10.0);
+}
+
+TEST_CASE("with an overlap a turn is one way round and then its slowest part, batch after batch", "[paper][cost]") {
+    auto overlapped = costs;
+    overlapped.overlap = 1;
+    // the line up, .4 a batch, is slower than half of .501
+    CHECK(turn_seconds(client(1000, 5), overlapped, 1) == Approx(0.26 + 1.01 + 0.501 + 9 * 0.4));
+    // two batches at a time where the way is long: .002 + .004 + .2 + .001 + .00075 + .2 + .003
+    auto far = client(100e3, 5);
+    far.delay = 0.2;
+    const double segments = 0.0025 + 0.2 + 0.01 + 0.2;
+    CHECK(turn_seconds(far, overlapped, 1) == Approx(segments + 0.41075 + 4 * 0.41075 + 0.005));
+    overlapped.overlap = 4;
+    CHECK(turn_seconds(far, overlapped, 1) == Approx(segments + 0.41075 + 0.41075 + 4 * 0.005));
+}
+
+TEST_CASE("an overlapped turn is walked in the time that the model says, within a twentieth", "[paper][cost]") {
+    for (const std::uint32_t overlap : {1, 2, 8}) {
+        for (const double delay : {0.0, 0.02, 0.2}) {
+            for (const double rate : {1e3, 20e3, 1e6}) {
+                auto overlapped = costs;
+                overlapped.overlap = overlap;
+                auto one = client(rate, 40);
+                one.delay = delay;
+                const std::vector<std::vector<ClientProfile>> groups{{one}};
+                CAPTURE(overlap, delay, rate);
+                CHECK(walk_round(groups, overlapped) == Approx(gsfl_round(groups, overlapped).seconds).epsilon(0.05));
+            }
+        }
+    }
+}
+
+TEST_CASE("clients that are together wait for each other only at the host", "[paper][cost]") {
+    auto quick = costs;
+    quick.handover_seconds = 0.25;
+    const std::vector<ClientProfile> one{client(1000, 5)};
+    const std::vector<std::vector<ClientProfile>> alone{{one}};
+    CHECK(together_round(one, quick).seconds == Approx(gsfl_round(alone, quick).seconds));
+    const std::vector<ClientProfile> several(4, client(1000, 5));
+    const auto round = together_round(several, quick);
+    CHECK(round.seconds == Approx(gsfl_round(alone, quick).seconds + 3 * 0.001));  // the last one's first step
+    CHECK(round.host_memory == host_memory(1, quick));
+    CHECK(round.bytes_up == 4 * together_round(one, quick).bytes_up);
+    auto slow = quick;
+    slow.host_batch_seconds = 10;
+    CHECK(together_round(several, slow).seconds >= 4 * 10 * 10.0);
+    auto uneven = several;
+    uneven.push_back(client(1000, 1));  // the others' later batches do not wait for it
+    CHECK(together_round(uneven, quick).seconds == Approx(round.seconds));
 }
 
 TEST_CASE("host memory grows with the groups: segment and moments twice, gradient, activations", "[paper][cost]") {

@@ -30,6 +30,47 @@ TEST_CASE("local-epochs is a step per batch, over all layers", "[unit][flow]") {
     REQUIRE(check_runnable(*program, chain));
 }
 
+TEST_CASE("batch-major takes a batch of each client in turn, and its clients do what those of split do",
+          "[unit][flow]") {
+    const Chain chain = some_chain();
+    const auto of = [&](const char* flow, std::uint32_t stage, std::uint32_t overlap) {
+        return *compile_flow(flow,
+                             {.chain = chain, .cell = {.stage = stage}, .stages = 2, .cuts = {3}, .overlap = overlap});
+    };
+    CHECK(to_text(of("batch-major", 1, 2)) ==
+          "repeat epochs {\n"
+          "    repeat batches {\n"
+          "        repeat clients {\n"
+          "            recv labels from 2\n"
+          "            recv activations from 2\n"
+          "            forward [3, 4)\n"
+          "            loss\n"
+          "            backward [3, 4)\n"
+          "            send gradients to 2\n"
+          "            step [3, 4)\n"
+          "        }\n"
+          "    }\n"
+          "}\n");
+    CHECK(of("batch-major", 0, 2) == of("split", 0, 2));
+    CHECK(to_text(of("split", 0, 2)) ==
+          "repeat epochs {\n"
+          "    repeat batches {\n"
+          "        load\n"
+          "        send labels to 1\n"
+          "        forward [0, 3)\n"
+          "        send activations to 1\n"
+          "        stash 2\n"
+          "        recv gradients from 1\n"
+          "        backward [0, 3)\n"
+          "        step [0, 3)\n"
+          "    }\n"
+          "}\n");
+    for (const std::uint32_t stage : {0u, 1u}) {
+        CHECK(check_runnable(of("batch-major", stage, 1), chain));
+        CHECK(*parse_program(to_text(of("batch-major", stage, 1))) == of("batch-major", stage, 1));
+    }
+}
+
 TEST_CASE("a batch in microbatches, recomputed, kept and with a deadline is an order of instructions", "[unit][flow]") {
     const Chain chain = some_chain();
     using Snapshots = BatchRule::Snapshots;

@@ -1,6 +1,8 @@
 // The planner against the cost model called by hand, and what it must prefer where one thing alone is scarce.
 #include "split/planner.h"
 
+#include <algorithm>
+
 #include <catch2/catch.hpp>
 
 namespace causeway {
@@ -43,7 +45,8 @@ const PlanRow& row_of(const std::vector<PlanRow>& rows, std::uint32_t cut, std::
 TEST_CASE("every regime is there once for each cut and group count, and no cut that sends raw inputs", "[unit][plan]") {
     const auto rows = predict_rounds(input_of(chain(), 4, 1e6, 2));
     REQUIRE(rows.has_value());
-    REQUIRE(rows->size() == 1 + 6 * 4);
+    REQUIRE(rows->size() == 1 + 6 * (4 + 1));
+    CHECK(std::ranges::count(*rows, "splitfed-v2", &PlanRow::regime) == 6);
     CHECK(rows->front().regime == "federated");
     CHECK(row_of(*rows, 3, 1).regime == "split");
     CHECK(row_of(*rows, 3, 2).regime == "gsfl");

@@ -214,4 +214,96 @@ TEST_CASE(
     }
 }
 
+namespace {
+
+/// Every client a group of its own, all on one host.
+RelayPlan together(const std::vector<std::string>& clients) {
+    RelayPlan plan{.lost_client = RelayPlan::LostClient::wait, .turns = RelayPlan::Turns::together};
+    for (const auto& client : clients) {
+        plan.groups.push_back({client});
+        plan.hosts.push_back("host-0");
+    }
+    return plan;
+}
+
+std::vector<std::string> clients_of(const std::vector<RelayTurn>& turns) {
+    std::vector<std::string> names;
+    for (const auto& turn : turns) {
+        names.push_back(turn.client);
+    }
+    return names;
+}
+
+}  // namespace
+
+TEST_CASE("turns that are together begin when everybody is there, and end together", "[unit][relay]") {
+    Relay relay(together({"a", "b", "c"}));
+    relay.lost("b");
+    REQUIRE(relay.take_turns().empty());
+    relay.present("b");
+    const auto turns = relay.take_turns();
+    REQUIRE(clients_of(turns) == std::vector<std::string>{"a", "b", "c"});
+    REQUIRE(relay.take_turns().empty());
+    for (const auto& turn : turns) {
+        REQUIRE(turn.start == Handover{});
+        REQUIRE(relay.outcome() == Relay::Outcome::open);
+        REQUIRE(relay.handed_over(turn.group, turn.attempt, trained(turn), 2));
+    }
+    REQUIRE(relay.outcome() == Relay::Outcome::complete);
+    REQUIRE(relay.results().size() == 3);
+}
+
+TEST_CASE("who is lost in a turn together takes everybody back to the start, and is waited for or left out",
+          "[unit][relay]") {
+    Relay relay(together({"a", "b", "c"}));
+    const auto first = relay.take_turns();
+    SECTION("a client that comes back") {
+        relay.lost("b");
+        REQUIRE(relay.take_turns().empty());
+        relay.present("b");
+        REQUIRE(clients_of(relay.take_turns()) == std::vector<std::string>{"a", "b", "c"});
+    }
+    SECTION("a client that does not") {
+        relay.lost("b");
+        relay.skip("b");
+        REQUIRE(clients_of(relay.take_turns()) == std::vector<std::string>{"a", "c"});
+    }
+    SECTION("the host") {
+        relay.lost("host-0");
+        REQUIRE(relay.take_turns().empty());
+        relay.replace_host("host-0", "host-1");
+        const auto turns = relay.take_turns();
+        REQUIRE(clients_of(turns) == std::vector<std::string>{"a", "b", "c"});
+        REQUIRE(turns.front().host == "host-1");
+    }
+    for (const auto& turn : first) {
+        REQUIRE_FALSE(relay.handed_over(turn.group, turn.attempt, trained(turn), 2));
+    }
+    REQUIRE(relay.results().empty());
+}
+
+TEST_CASE("a log that ends in the middle of hand-overs that are together begins the round anew", "[unit][relay]") {
+    Relay before(together({"a", "b"}));
+    const auto turns = before.take_turns();
+    for (const auto& turn : turns) {
+        REQUIRE(before.handed_over(turn.group, turn.attempt, trained(turn), 2));
+    }
+    const auto log = before.take_decisions();
+    REQUIRE(log.size() == 2);
+    Relay half(together({"a", "b"}));
+    half.restore(log[0]);
+    half.mend();
+    REQUIRE(half.take_decisions().at(0).kind == RelayDecision::Kind::restarted);
+    REQUIRE(clients_of(half.take_turns()) == std::vector<std::string>{"a", "b"});
+    Relay whole(together({"a", "b"}));
+    whole.restore(log[0]);
+    whole.restore(log[1]);
+    whole.mend();
+    REQUIRE(whole.take_decisions().empty());
+    REQUIRE(whole.outcome() == Relay::Outcome::complete);
+    whole.restart(1);  // a segment is lost: what the others came to rests on the same turn
+    REQUIRE(whole.take_decisions().size() == 2);
+    REQUIRE(clients_of(whole.take_turns()) == std::vector<std::string>{"a", "b"});
+}
+
 }  // namespace causeway

@@ -50,7 +50,7 @@ inline Assign sample_assign(const Lease& lease) {
     assign.segment = "[0, 3)";
     assign.cell = 1;
     assign.group = 2;
-    assign.peers = {{0, "site-a"}, {2, "site-b"}};
+    assign.peers = {{0, "site-a"}, {2, "site-b", 300}};
     assign.data_node = "site-a";
     assign.examples = 288;
     assign.microbatch = 8;
@@ -78,7 +78,7 @@ inline std::vector<Message> sample_messages() {
               {"10.0.0.3:7401", "[::1]:7401"}},
         Progress{lease, 5, 10, 0.75},
         Offer{lease, held},
-        Decline{lease, "hours", "not between 8:00 and 18:00"},
+        Decline{lease, "hours", "not between 8:00 and 18:00", "host-1"},
         Welcome{1, 77, 3, "clinic"},
         assign,
         Counted{lease, sample_digest(5)},
