@@ -157,8 +157,8 @@ int run_audit_verify(const AuditOptions& options, Output output) {
     }
     output.object("verified", Json::object().set("lines", chain->length).set("head", chain->head.hex()));
     output.line(
-        fmt::format("the audit log is whole: {} lines, head {}\nnote the head somewhere else: with --head HEAD "
-                    "a later check shows whether the log was cut or written anew",
+        fmt::format("the audit log is whole: {} lines, with the head\n  {}\nnote it somewhere else: with "
+                    "--head HEAD a later check shows whether the log was cut or made anew",
                     chain->length, chain->head.hex()));
     return exit_done;
 }

@@ -144,7 +144,7 @@ Findings check_certificate(const fs::path& folder, Role role, std::int64_t now_s
                             "no peer accepts it afterwards", renewal_advice(role)});
     } else {
         findings.push_back({"certificate", Verdict::ok,
-                            fmt::format("{}, signed by its authority, valid for {} more", name,
+                            fmt::format("{}, valid {}", name,
                                         time_left(facts->not_after_s, now_s))});
     }
     findings.push_back(check_clock(*facts, now_s));

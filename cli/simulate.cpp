@@ -345,7 +345,7 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     show_summary(summary, output);
     if (cast && follower.done()["state"].text() == "succeeded") {
         TRY(write_model(options, *cast, *world, follower.done()));
-        output.line(fmt::format("model {}  SHA-256 {}",
+        output.line(fmt::format("model    {}\nSHA-256  {}",
                                 options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
                                 follower.done()["model_sha256"].text()));
     }
