@@ -147,6 +147,7 @@ void ClientHost::run_turn(const node::RunTurn& job) {
                          .assign = job.assign,
                          .work = &work_,
                          .slowness = slowness_,
+                         .link = around_.network.link(link_),
                          .done = [this, lease = job.assign.lease](node::TurnEnd end) {
                              if (!up()) {
                                  return;

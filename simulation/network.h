@@ -79,6 +79,9 @@ public:
     void transfer(std::size_t link, Side from, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
                   const Life& receiver, std::function<void(const Status&)> done);
 
+    [[nodiscard]] LinkOptions link(std::size_t link) const {
+        return {links_[link].up.options, links_[link].down.options};
+    }
     [[nodiscard]] ConnectionId connection(std::size_t link) const { return links_[link].connection; }
     [[nodiscard]] std::uint64_t bytes_up() const { return bytes_up_; }
     [[nodiscard]] std::uint64_t bytes_down() const { return bytes_down_; }

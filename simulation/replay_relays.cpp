@@ -79,24 +79,25 @@ Result<std::vector<TurnSide>> sides_of(const Round& round, const std::vector<Rec
 Result<std::vector<Digest>> turn_again(const Round& round, const std::vector<Recorded>& clients,
                                        const std::array<Digest, 2>& start) {
     TRY_ASSIGN(const auto sides, sides_of(round, clients, start));
-    const auto ends = run_turn(sides);
-    if (!ends) {
-        return fail(ends.error().error);
+    const auto run = run_turn(sides);
+    if (!run) {
+        return fail(run.error().error);
     }
+    const auto& ends = run->ends;
     std::vector<Digest> segments;
-    for (std::size_t i = 0; i < ends->size(); ++i) {
+    for (std::size_t i = 0; i < ends.size(); ++i) {
         const AbsorbUpdate job{.experiment = round.base.lease.experiment,
                                .round = round.base.lease.round,
                                .attempt = 1,
                                .node = clients[i == 0 ? 0 : i - 1].client,
                                .session = 0,
-                               .update = (*ends)[i].held,
+                               .update = ends[i].held,
                                .segment = sides[i].assign.segment};
-        const auto absorbed = round.work.absorb(job, (*ends)[i].file);
+        const auto absorbed = round.work.absorb(job, ends[i].file);
         if (absorbed.refusal) {
             return fail(ErrorKind::refused, absorbed.refusal->code, absorbed.refusal->message);
         }
-        segments.push_back((*ends)[i].held.digest);
+        segments.push_back(ends[i].held.digest);
     }
     std::ranges::rotate(segments, segments.begin() + 1);
     return segments;

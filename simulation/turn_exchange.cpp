@@ -16,17 +16,24 @@ constexpr Duration stream_silence = std::chrono::seconds(2);  // until a node kn
 /// The runs, and what waits for each: nothing is delivered from inside of one, another may be at work.
 class Turn {
 public:
-    tl::expected<std::vector<node::TurnOutput>, TurnFailure> run(const std::vector<TurnSide>& sides) {
+    tl::expected<TurnRun, TurnFailure> run(const std::vector<TurnSide>& sides) {
         for (std::size_t i = 0; i < sides.size(); ++i) {
             places_[sides[i].assign.cell] = i;
         }
         waiting_.resize(sides.size());
+        run_.sent.resize(sides.size());
+        run_.received.resize(sides.size());
         for (std::size_t i = 0; i < sides.size(); ++i) {
             const auto& assign = sides[i].assign;
             const auto examples = assign.cell == host_cell ? ClientWork::Examples::none : ClientWork::Examples::own;
             node::TurnHooks hooks;
-            hooks.send = [this](std::uint32_t cell, StreamData message) {
-                waiting_.at(places_.at(cell)).push_back(std::move(message));
+            hooks.send = [this, i](std::uint32_t cell, StreamData message) {
+                const auto to = places_.at(cell);
+                for (auto* way : {&run_.sent[i], &run_.received[to]}) {
+                    way->bytes += message.payload.size();
+                    ++way->messages;
+                }
+                waiting_.at(to).push_back(std::move(message));
                 ++sent_;
             };
             auto work = sides[i].work->begin_turn(assign, examples, std::move(hooks));
@@ -72,16 +79,15 @@ private:
         return std::nullopt;
     }
 
-    tl::expected<std::vector<node::TurnOutput>, TurnFailure> finish() {
-        std::vector<node::TurnOutput> ends;
+    tl::expected<TurnRun, TurnFailure> finish() {
         for (std::size_t i = 0; i < works_.size(); ++i) {
             auto end = works_[i]->finish();
             if (!end) {
                 return tl::unexpected(TurnFailure{i, end.error()});
             }
-            ends.push_back(*std::move(end));
+            run_.ends.push_back(*std::move(end));
         }
-        return ends;
+        return std::move(run_);
     }
 
     std::map<std::uint32_t, std::size_t> places_;  // by cell
@@ -89,12 +95,34 @@ private:
     std::vector<std::vector<StreamData>> waiting_;
     std::vector<bool> over_;
     std::uint64_t sent_ = 0;
+    TurnRun run_;
 };
 
 }  // namespace
 
-tl::expected<std::vector<node::TurnOutput>, TurnFailure> run_turn(const std::vector<TurnSide>& sides) {
+tl::expected<TurnRun, TurnFailure> run_turn(const std::vector<TurnSide>& sides) {
     return Turn().run(sides);
+}
+
+/// Seconds; a failed run has no traffic.
+double TurnExchange::time_of(const std::vector<Side>& sides, const TurnRun& run) {
+    const auto over = [](const Way& way, const TurnTraffic& traffic) {
+        return static_cast<double>(traffic.bytes) / way.rate +
+               static_cast<double>(traffic.messages) * seconds(way.delay);
+    };
+    double time = 0;
+    for (std::size_t i = 0; i < sides.size(); ++i) {
+        const auto& one = sides[i];
+        if (one.assign.cell == host_cell) {
+            continue;
+        }
+        double its = seconds(one.work->time_to_train(one.assign)) * one.slowness;
+        if (i < run.sent.size()) {
+            its += over(one.link.up, run.sent[i]) + over(one.link.down, run.received[i]);
+        }
+        time = std::max(time, its);
+    }
+    return time;
 }
 
 /// The host is there, and whoever it works for.
@@ -112,14 +140,11 @@ void TurnExchange::begin(Side side) {
     }
     std::ranges::sort(sides, {}, [](const Side& s) { return s.assign.cell; });
     std::vector<TurnSide> runs;
-    double time = 0;
     for (const auto& one : sides) {
         runs.push_back({one.work, one.assign});
-        if (one.assign.cell != host_cell) {
-            time = std::max(time, seconds(one.work->time_to_train(one.assign)) * one.slowness);
-        }
     }
-    const auto ends = std::make_shared<tl::expected<std::vector<node::TurnOutput>, TurnFailure>>(run_turn(runs));
+    const auto ends = std::make_shared<tl::expected<TurnRun, TurnFailure>>(run_turn(runs));
+    const double time = time_of(sides, *ends ? **ends : TurnRun{});
     queue_.after(from_seconds(time), [this, key, ends] {
         const auto found = under_way_.find(key);
         if (found == under_way_.end()) {
@@ -129,7 +154,7 @@ void TurnExchange::begin(Side side) {
         under_way_.erase(found);
         for (std::size_t i = 0; i < all.size(); ++i) {
             if (*ends) {
-                all[i].done({std::move((**ends)[i])});
+                all[i].done({std::move((*ends)->ends[i])});
             } else if (ends->error().side == i) {  // the others wait until the coordinator gives them another turn
                 all[i].done({fail(ends->error().error), ends->error().peer});
             }

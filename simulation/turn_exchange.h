@@ -2,8 +2,9 @@
 // with queues for streams.
 //
 // replay runs a turn to its end at once. In the virtual world a turn takes its time: when all sides have begun, it is
-// computed, and its ends are told after the slowest client's training time; if one of the processes goes meanwhile, its
-// peers hear that the stream is lost, as a node does. Thread: one.
+// computed, and its ends are told when the slowest client is through: its training, and what it sent and got over its
+// own link, one after the other (with an overlap that is the most it can take; a host's link is not looked at). If one
+// of the processes goes meanwhile, its peers hear that the stream is lost, as a node does. Thread: one.
 #pragma once
 
 #include <array>
@@ -13,6 +14,7 @@
 #include <vector>
 
 #include "simulation/event_queue.h"
+#include "simulation/network.h"
 #include "simulation/work.h"
 
 namespace causeway::simulation {
@@ -28,8 +30,17 @@ struct TurnFailure {
     Error error;
     std::string peer{};
 };
-/// The sides' ends, in their order.
-tl::expected<std::vector<node::TurnOutput>, TurnFailure> run_turn(const std::vector<TurnSide>& sides);
+/// What went one way over a side's streams.
+struct TurnTraffic {
+    std::uint64_t bytes = 0;
+    std::uint64_t messages = 0;
+};
+struct TurnRun {
+    std::vector<node::TurnOutput> ends;  // in the sides' order, like the others
+    std::vector<TurnTraffic> sent;
+    std::vector<TurnTraffic> received;
+};
+tl::expected<TurnRun, TurnFailure> run_turn(const std::vector<TurnSide>& sides);
 
 class TurnExchange {
 public:
@@ -39,6 +50,7 @@ public:
         Assign assign;
         ClientWork* work = nullptr;
         double slowness = 1;
+        LinkOptions link;
         Done done;
     };
 
@@ -52,6 +64,7 @@ public:
 
 private:
     using Key = std::array<std::uint64_t, 4>;  // of the lease
+    static double time_of(const std::vector<Side>& sides, const TurnRun& run);
     static bool complete(const std::vector<Side>& sides);
     static Key key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
 
