@@ -68,6 +68,8 @@ void add_daemons(Parser& parser) {
     add_number(app, "--threads", join->threads, 1, 256, "threads of the trainer; bits may depend on it");
     app->add_option("--slow", join->slow, "compute as slowly as a weaker machine, for tests: \"10x\"")
         ->type_name("FACTOR");
+    app->add_option("--memory", join->memory, "for models, at most: \"8GB\" (default: what the machine has left)")
+        ->type_name("SIZE");
     app->add_option("--policy", join->policy, "what this node will do (default: policy.toml in its state folder)")
         ->type_name("FILE");
     app->add_option("--allow", join->allow, "permit what sends activations of the data away: split")
@@ -402,7 +404,7 @@ void add_plan(Parser& parser) {
     app->add_option("--host-memory", plan->host_memory, "for server segments, such as 8GB")->type_name("SIZE");
     app->add_option("--client-memory", plan->client_memory, "of each client, such as 256MB")->type_name("SIZE");
     app->add_option("--regime", plan->regime,
-                    "choose among this one only: federated, split, splitfed-v1, splitfed-v2, gsfl")
+                    "choose among it only: federated, split, splitfed-v1, splitfed-v2, gsfl")
         ->check(CLI::IsMember({"federated", "split", "splitfed-v1", "splitfed-v2", "gsfl"}).description(""))
         ->type_name("WORD");
     app->add_flag("--apply", plan->apply, "write the choice into the file, which keeps its comments");

@@ -73,6 +73,7 @@ struct JoinOptions {
     std::string device = "auto";
     std::uint32_t threads = 1;
     std::string slow;                // "10x"; empty: as fast as the machine is
+    std::string memory;              // "8GB" for models; empty: what the machine has
     std::string policy;              // empty: STATE/policy.toml, where there is one
     std::vector<std::string> allow;  // "split"
     std::string wait = "10m";        // for an authority elsewhere, at the first start

@@ -209,6 +209,11 @@ void explain_decisions(const RunHistory& history, std::uint32_t only, Sentences&
                 all.add("left_out", name, name + " did not take part in ", decision.round,
                         fmt::format(": {}", words_of_leaving(reason.text())));
             }
+        } else if (decision.kind == decisions::groups) {
+            for (const auto& name : detail["without_labels"].items()) {
+                all.add("labels", name.text(), name.text() + " shares no label histogram in ", decision.round,
+                        ", and was grouped as if its labels were everybody's: join it with --share-labels");
+            }
         }
     }
     std::move(all).move_to(sentences);

@@ -87,11 +87,20 @@ void print_policy(const node::Policy& policy, Output output) {
     output.line(table({"policy", "value", "from"}, rows));
 }
 
+Result<std::uint64_t> memory_option(const std::string& given) {
+    const auto bytes = given.empty() ? std::optional<std::uint64_t>(0) : parse_size(given);
+    if (!bytes || (*bytes == 0 && !given.empty())) {
+        return fail(ErrorKind::invalid, "usage", "--memory " + given + ": write a size, such as 8GB");
+    }
+    return *bytes;
+}
+
 Status serve(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
     TRY_ASSIGN(const double slow, given.slow.empty() ? Result<double>(1.0) : simulation::parse_slowness(given.slow));
     TRY_ASSIGN(auto reach, read_reach(given.reach));
+    TRY_ASSIGN(const auto memory, memory_option(given.memory));
     const auto limits = std::make_shared<node::NodeLimits>();
     TRY(follow_settings(fs::path(given.state) / "node.toml", signal, {.node = limits}));
     ServiceManager manager;
@@ -121,6 +130,7 @@ Status serve(const JoinOptions& given, Output output) {
     node::NodeOptions options{.state = given.state, .datasets = datasets, .device = given.device};
     options.threads = static_cast<std::int32_t>(given.threads);
     options.slow = slow;
+    options.memory = memory;
     options.alive = [&manager](Instant now) { manager.alive(now); };
     options.policy = std::move(policy);
     TRY_ASSIGN(options.listen, parse_address(given.listen));

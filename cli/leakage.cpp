@@ -82,8 +82,9 @@ Result<Subject> load(const LeakageOptions& options) {
         }
         model = std::move(file.model.state);
     }
+    const auto noise = options.noise > 0 ? options.noise : experiment.regime.smash_noise;
     return Subject{std::move(experiment), std::move(chain), std::move(model),
-                   std::move(sample),     options.noise,    plan ? plan->cuts : std::vector<std::uint32_t>()};
+                   std::move(sample),     noise,    plan ? plan->cuts : std::vector<std::uint32_t>()};
 }
 
 /// What the client's cell sends of the whole sample as one batch.

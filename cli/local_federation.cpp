@@ -174,6 +174,9 @@ Status LocalFederation::start_clients() {
         if (hosts() > 0) {
             more.insert(more.end(), {"--allow", "split"});
         }
+        if (options_.experiment.regime.grouping == "labels") {
+            more.emplace_back("--share-labels");
+        }
         if (!options_.slow.empty()) {
             more.insert(more.end(), {"--slow", fmt::format("{:g}x", options_.slow[i])});
         }

@@ -208,10 +208,48 @@ Status apply(const PlanOptions& options, const Subject& subject, const PlanRow& 
     return {};
 }
 
+/// Who was measured, and how: a plan for a running federation rests on it.
+void print_nodes(const Subject& subject, Output output) {
+    if (!subject.cast.from_nodes) {
+        return;
+    }
+    std::vector<std::vector<std::string>> lines;
+    for (const auto& client : subject.cast.clients) {
+        const auto assumed = subject.cast.assumed.find(client.name);
+        const auto what = assumed == subject.cast.assumed.end() ? std::vector<std::string>() : assumed->second;
+        lines.push_back({client.name, format_bytes(static_cast<std::uint64_t>(client.uplink)) + "/s",
+                         format_bytes(static_cast<std::uint64_t>(client.downlink)) + "/s",
+                         fmt::format("{:.1f} ms", 1e3 * client.delay), fmt::format("{:.2g}x", client.slowness),
+                         what.empty() ? "" : join(what, ", ")});
+        auto list = Json::array();
+        for (const auto& part : what) {
+            list.push(part);
+        }
+        output.object("plan_node", Json::object()
+                                       .set("node", client.name)
+                                       .set("uplink", client.uplink)
+                                       .set("downlink", client.downlink)
+                                       .set("delay_seconds", client.delay)
+                                       .set("slowness", client.slowness)
+                                       .set("examples", client.examples)
+                                       .set("assumed", std::move(list)));
+    }
+    output.line(table({"client", "uplink", "downlink", "delay", "speed", "never measured, assumed"}, lines));
+    for (const auto& [name, what] : subject.cast.assumed) {
+        const bool client = std::ranges::any_of(subject.cast.clients, [&](const auto& c) { return c.name == name; });
+        if (!client) {
+            output.line(fmt::format("{} (host): never measured: {}; as fast as this machine and beside the coordinator "
+                                    "assumed",
+                                    name, join(what, ", ")));
+        }
+    }
+}
+
 void print_plan(const Subject& subject, const std::vector<PlanRow>& rows, const PlanRow* chosen, Output output) {
     output.line(fmt::format("{}: {}\none batch of {} takes this machine {:.2f} ms for all {} layers",
                             subject.experiment.experiment.name, subject.cast.source, subject.batch,
                             1e3 * subject.step_seconds, subject.chain.layer_count()));
+    print_nodes(subject, output);
     print_times(subject, rows, output);
     if (std::ranges::any_of(rows, [](const auto& row) { return !row.fits; })) {
         output.line("! does not fit in the memory that was named");

@@ -40,7 +40,7 @@ struct LeakageOptions {
     std::vector<std::string> data;
     std::string model;             // a safetensors file; empty: the initial model
     std::uint32_t examples = 500;  // at most
-    double noise = 0;              // scale of noise on smashed data, to see what it hides
+    double noise = 0;              // scale of noise on smashed data, to see what it hides; 0: the file's
 };
 int run_experiment_leakage(const LeakageOptions& options, Output output);
 

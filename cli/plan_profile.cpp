@@ -5,6 +5,7 @@
 
 #include "cli/experiment_file.h"
 #include "cli/operator_session.h"
+#include "cli/plan_measured.h"
 #include "cli/simulate_cast.h"
 #include "common/file.h"
 #include "common/text.h"
@@ -165,11 +166,54 @@ private:
     std::vector<ConfigError> errors_;
 };
 
-/// The coordinator's clients that hold the dataset, with as many examples as they declare.
+/// Over what is known: the options' links and speeds, by the order of the clients.
+Status apply_mixes(const PlanOptions& options, std::uint64_t seed, PlanCast& cast) {
+    constexpr simulation::LinkOptions ordinary = simulation::both_ways(std::chrono::milliseconds(5), 12.5e6);
+    std::vector<simulation::LinkOptions> links(cast.clients.size(), ordinary);
+    std::vector<double> factors(cast.clients.size(), 1.0);
+    if (!options.link.empty()) {
+        TRY_ASSIGN(links, simulation::parse_links(options.link, cast.clients.size(), seed));
+    }
+    if (!options.slow.empty()) {
+        TRY_ASSIGN(factors, simulation::parse_factors(options.slow, cast.clients.size(), seed));
+    }
+    for (std::size_t i = 0; i < cast.clients.size(); ++i) {
+        auto& client = cast.clients[i];
+        client.uplink = links[i].up.rate;
+        client.downlink = links[i].down.rate;
+        client.delay = seconds(links[i].up.delay);
+        client.slowness = factors[i];
+    }
+    cast.source += fmt::format("\n{}links: {}; speeds: {}", cast.from_nodes ? "where nothing was measured, " : "",
+                               options.link.empty() ? "100mbit, 5ms" : options.link,
+                               options.slow.empty() ? "1x" : options.slow);
+    return {};
+}
+
+/// Of the hosts that are there: their names, and all their memory, if each says how much it has.
+std::vector<std::string> find_hosts(const Json& nodes, PlanHost& host) {
+    std::vector<std::string> names;
+    bool all_say = true;
+    for (const auto& node : nodes.items()) {
+        if (node["role"].text() == "host" && node["state"].text() == "online") {
+            names.push_back(node["node"].text());
+            all_say = all_say && node["memory"].is_number();
+            host.memory += node["memory"].is_number() ? static_cast<std::uint64_t>(node["memory"].integer()) : 0;
+        }
+    }
+    host.memory = all_say ? host.memory : 0;
+    return names;
+}
+
+/// The coordinator's clients that hold the dataset, with as many examples as they declare; links and speeds as they
+/// were measured, over what the options say of those that were not.
 Result<PlanCast> from_coordinator(const PlanOptions& options, const Experiment& experiment) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto reply, session->ask("node.list", Json::object()));
+    TRY_ASSIGN(const auto measured, session->ask("node.measurements", Json::object()));
     PlanCast cast;
+    cast.from_nodes = true;
+    const auto hosts = find_hosts(reply["nodes"], cast.host);
     for (const auto& node : reply["nodes"].items()) {
         for (const auto& dataset : node["datasets"].items()) {
             if (node["role"].text() == "client" && dataset["name"].text() == experiment.data.dataset) {
@@ -185,6 +229,8 @@ Result<PlanCast> from_coordinator(const PlanOptions& options, const Experiment& 
                                 experiment.data.dataset, experiment.data.dataset));
     }
     cast.source = fmt::format("the {} nodes that declare \"{}\"", cast.clients.size(), experiment.data.dataset);
+    TRY(apply_mixes(options, experiment.experiment.seed, cast));
+    TRY(use_measurements(measured, hosts, seconds_on_this_machine(), cast));
     return cast;
 }
 
@@ -212,29 +258,6 @@ Result<PlanCast> from_options(const PlanOptions& options, const Experiment& expe
     return cast;
 }
 
-/// Over what is known: the options' links and speeds, by the order of the clients.
-Status apply_mixes(const PlanOptions& options, std::uint64_t seed, PlanCast& cast) {
-    constexpr simulation::LinkOptions ordinary = simulation::both_ways(std::chrono::milliseconds(5), 12.5e6);
-    std::vector<simulation::LinkOptions> links(cast.clients.size(), ordinary);
-    std::vector<double> factors(cast.clients.size(), 1.0);
-    if (!options.link.empty()) {
-        TRY_ASSIGN(links, simulation::parse_links(options.link, cast.clients.size(), seed));
-    }
-    if (!options.slow.empty()) {
-        TRY_ASSIGN(factors, simulation::parse_factors(options.slow, cast.clients.size(), seed));
-    }
-    for (std::size_t i = 0; i < cast.clients.size(); ++i) {
-        auto& client = cast.clients[i];
-        client.uplink = links[i].up.rate;
-        client.downlink = links[i].down.rate;
-        client.delay = seconds(links[i].up.delay);
-        client.slowness = factors[i];
-    }
-    cast.source += fmt::format("\nlinks: {}; speeds: {}", options.link.empty() ? "100mbit, 5ms" : options.link,
-                               options.slow.empty() ? "1x" : options.slow);
-    return {};
-}
-
 }  // namespace
 
 Result<PlanCast> parse_profile(std::string_view text, const std::string& file_name) {
@@ -243,8 +266,10 @@ Result<PlanCast> parse_profile(std::string_view text, const std::string& file_na
 
 Result<PlanCast> plan_cast(const PlanOptions& options, const Experiment& experiment) {
     if (options.profile.empty()) {
-        TRY_ASSIGN(auto cast,
-                   options.state.empty() ? from_options(options, experiment) : from_coordinator(options, experiment));
+        if (!options.state.empty()) {
+            return from_coordinator(options, experiment);
+        }
+        TRY_ASSIGN(auto cast, from_options(options, experiment));
         TRY(apply_mixes(options, experiment.experiment.seed, cast));
         return cast;
     }

@@ -5,6 +5,7 @@
 // --state, asks the coordinator.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,6 +20,9 @@ struct PlanCast {
     std::vector<PlanClient> clients;
     PlanHost host;
     std::string source;  // in words: where links, speeds and examples come from
+    bool from_nodes = false;  // of a running coordinator; then what of each node was never measured, by name:
+    std::map<std::string, std::vector<std::string>> assumed{};
+    bool host_measured = false;
 };
 
 /// errors  invalid `bad_profile`: every mistake in one message, one line each

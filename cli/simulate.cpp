@@ -103,6 +103,9 @@ WorldOptions real_world(const Scene& scene, const SimulateOptions& options, cons
             client.work = lying.get();
         }
         client.datasets = {cast.clients[i]->declaration()};
+        if (scene.experiment.regime.grouping == "labels") {  // as if every policy shared them
+            client.datasets.front().labels = cast.clients[i]->label_counts();
+        }
         client.link = scene.setup.links[i];
         client.slowness = seconds(scene.setup.per_example[i]) / seconds(training_per_example);
         client.splits = !cast.hosts.empty();

@@ -17,10 +17,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Duration settle_interval = std::chrono::seconds(1);
+constexpr std::uint32_t most_told_classes = 1024;  // of a histogram that is shared: the schema's limit
 
 /// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
 /// holds out are not counted: nobody trains on them.
-Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets) {
+Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets, const Policy& policy) {
     std::vector<DatasetDeclaration> all;
     for (const auto& [name, path] : datasets) {
         TRY_ASSIGN(const auto file, read_dataset_file(path, DataOptions{}));
@@ -29,6 +30,9 @@ Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::
                        .examples = file.train.size(),
                        .shape = file.train.shape,
                        .classes = file.train.classes});
+        if (policy.share_labels && file.train.labelled() && file.train.classes <= most_told_classes) {
+            all.back().labels = label_histogram(file.train);
+        }
     }
     return all;
 }
@@ -49,7 +53,7 @@ Status Node::Parts::start() {
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
-    TRY_ASSIGN(session_options.datasets, declare(options.datasets));
+    TRY_ASSIGN(session_options.datasets, declare(options.datasets, options.policy));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);
@@ -65,7 +69,9 @@ Status Node::Parts::start() {
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
     };
     session_options.splits = options.policy.allow_split;
-    trainer = std::make_unique<NodeTrainer>(enrolment.name, std::move(device), options.datasets, options.slow);
+    session_options.memory = options.memory > 0 ? options.memory : available_memory().value_or(0);
+    trainer = std::make_unique<NodeTrainer>(enrolment.name, std::move(device), options.datasets,
+                                            NodeTrainer::Means{options.memory, options.slow});
     TRY(start_link());
     if (enrolment.role == Role::host) {
         TRY_ASSIGN(const auto addresses, own_addresses(options.advertise, options.listen, link->port()));
@@ -163,6 +169,11 @@ void Node::Parts::take(Effects made) {
         options.say(line);
     }
     auto persists = std::exchange(made.persist, {});
+    for (const auto& persist : persists) {
+        if (const auto* over = std::get_if<ForgetExperiment>(&persist)) {
+            trainer->forget(over->experiment);
+        }
+    }
     const auto number = effects.push(std::move(made), !persists.empty());
     if (!persists.empty()) {
         files->apply(std::move(persists), [q = queue, number] { q->push(StepStored{number}); });
@@ -262,7 +273,8 @@ void Node::Parts::on(const LinkEvent& event) {
                                   step(Connected{});
                               }
                           },
-                          closed, message, [](const PeerSilent&) {}, [](const PeerHeard&) {}, [](const PeerSent&) {}},
+                          closed, message, [](const PeerSilent&) {}, [](const PeerHeard&) {}, [](const PeerSent&) {},
+                          [](const PeerMeasured&) {}},
                event);
 }
 

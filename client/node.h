@@ -28,6 +28,7 @@ struct NodeOptions {
     std::string device = "auto";
     std::int32_t threads = 1;                     // of the trainer
     double slow = 1;                              // how many times as long computing is made to take
+    std::uint64_t memory = 0;                     // bytes for models, 0: what the machine has
     std::function<void(const std::string&)> say;  // a line for the person at the node
     Policy policy;                                // what it will do, and what not
     Address listen{"*", 0};                       // of a host: where clients open their streams; port 0: any free one

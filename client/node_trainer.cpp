@@ -2,8 +2,6 @@
 #include "client/node_trainer.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
@@ -14,20 +12,11 @@
 #include "configs/statistics.h"
 #include "model/checkpoint.h"
 #include "model/footprint.h"
+#include "model/segment.h"
+#include "split/segment_memory.h"
 
 namespace causeway::node {
 namespace {
-
-/// What the kernel says that programs may still take; nothing where it does not say.
-std::optional<std::uint64_t> available_bytes() {
-    std::ifstream file("/proc/meminfo");
-    for (std::string line; std::getline(file, line);) {
-        if (line.starts_with("MemAvailable:")) {
-            return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024;
-        }
-    }
-    return std::nullopt;
-}
 
 /// The footprint of a training's rows at once, as text and sum.
 struct Need {
@@ -57,11 +46,12 @@ constexpr std::uint64_t evaluation_slice = 4096;  // examples: tens of milliseco
 }  // namespace
 
 NodeTrainer::NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets,
-                         double slow)
+                         Means means)
     : node_(std::move(node)),
       datasets_(std::move(datasets)),
       trainer_(std::move(device)),
-      slow_(slow, real_now, [this](Duration pause) { (void)closing_.pop_for(pause); }),
+      slow_(means.slow, real_now, [this](Duration pause) { (void)closing_.pop_for(pause); }),
+      memory_(means.memory, available_memory),
       thread_(std::make_unique<WorkThread>()) {}
 
 NodeTrainer::~NodeTrainer() {
@@ -75,18 +65,26 @@ void NodeTrainer::close() {
     thread_->close();
 }
 
-/// Refused before anything is allocated: a machine that swaps or kills helps nobody. What the last training was given
-/// is given up for the next one, or serves it again: it counts as free.
+/// What the last training was given is given up for the next one, or serves it again: it counts as free.
 Status NodeTrainer::check_memory(const Assign& assign, std::size_t examples) {
     TRY_ASSIGN(const Need need, memory_needed(assign, examples));
-    const auto available = available_bytes();
-    if (available && need.footprint.total_bytes() > *available + admitted_bytes_) {
-        return fail(ErrorKind::overloaded, "does_not_fit",
-                    fmt::format("{}; this machine has {} left: use a smaller batch, microbatch or model",
-                                to_text(need.footprint, need.rows), format_bytes(*available + admitted_bytes_)));
-    }
-    admitted_bytes_ = need.footprint.total_bytes();
-    return {};
+    return memory_.take_training(need.footprint.total_bytes(), to_text(need.footprint, need.rows));
+}
+
+Status NodeTrainer::check_turn_memory(const Assign& assign) {
+    TRY_ASSIGN(const auto chain, Chain::from_architecture(assign.architecture));
+    TRY_ASSIGN(const auto optimizer, parse_optimizer(assign.optimizer));
+    TRY_ASSIGN(const auto layers, parse_intervals(assign.segment));
+    TRY(Segment::make(chain, layers));  // they lie in the chain
+    const auto memory = segment_memory(chain, layers, optimizer.kind->moments(optimizer));
+    const auto rows = assign.batch == 0 ? assign.examples : std::min<std::uint64_t>(assign.batch, assign.examples);
+    return memory_.take({assign.lease.experiment, assign.lease.round, assign.group}, memory.of(rows),
+                        "layers " + assign.segment + " of " + assign.experiment_name + ": " +
+                            to_text(memory, 1, rows));
+}
+
+void NodeTrainer::forget(std::uint64_t experiment) {
+    thread_->post([this, experiment] { memory_.forget(experiment); });
 }
 
 /// Decides when the run is kept. One write at a time is under way, beside the training.
@@ -198,6 +196,7 @@ void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress
                    done = std::move(done)] {
         std::shared_ptr<const DatasetFile> file;  // kept while the turn reads it
         auto begun = [&]() -> Result<std::unique_ptr<TurnWork>> {
+            TRY(check_turn_memory(*shared));
             if (shared->data_node == node_) {
                 TRY_ASSIGN(file, dataset_for(*shared));
             }

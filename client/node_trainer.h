@@ -12,6 +12,7 @@
 #include <string>
 #include <tuple>
 
+#include "client/memory_budget.h"
 #include "client/slow_device.h"
 #include "client/training_work.h"
 #include "client/turn_work.h"
@@ -24,9 +25,11 @@ namespace causeway::node {
 
 class NodeTrainer {
 public:
-    /// slow  how many times as long all computing is made to take, at least 1
-    NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets,
-                double slow = 1);
+    struct Means {
+        std::uint64_t memory = 0;  // bytes for models, 0: what the machine has
+        double slow = 1;           // how many times as long all computing is made to take, at least 1
+    };
+    NodeTrainer(std::string node, Device device, std::map<std::string, std::filesystem::path> datasets, Means means);
     ~NodeTrainer();
     NodeTrainer(const NodeTrainer&) = delete;
     NodeTrainer& operator=(const NodeTrainer&) = delete;
@@ -55,6 +58,8 @@ public:
     /// The streams with that node are gone: turns that need it break off with `stream_lost`.
     void lose_peer(const std::string& node, const Error& why);
     void stop_turn(const Lease& lease);
+    /// The experiment is over, or not of this node any more: what its groups had is free.
+    void forget(std::uint64_t experiment);
     /// On the held-out examples, in slices between which a training goes first.
     ///
     /// errors of the answer  not_found `no_holdout`: nothing is held out here; as the dataset's and the model's
@@ -76,6 +81,7 @@ private:
     void end(const TurnKey& key, TurnEnd end);
     class Keeper;
     Status check_memory(const Assign& assign, std::size_t examples);
+    Status check_turn_memory(const Assign& assign);
     void go_on(const std::shared_ptr<Evaluation>& evaluation);
     Result<std::shared_ptr<const DatasetFile>> dataset_for(const Assign& assign);
     Result<TrainingOutput> train_now(const Assign& assign, const TrainingStart& start, const Calls& calls,
@@ -89,7 +95,7 @@ private:
     SlowDevice slow_;                            // trainer thread
     std::map<TurnKey, RunningTurn> turns_;       // trainer thread
     std::deque<std::pair<std::string, StreamData>> early_;  // trainer thread; of turns that have not begun
-    std::uint64_t admitted_bytes_ = 0;           // trainer thread; what the last training was allowed, and still has
+    MemoryBudget memory_;                        // trainer thread
     std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;
 };

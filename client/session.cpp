@@ -63,6 +63,7 @@ void Session::on(Instant now, const Connected&, Effects& effects) {
     hello.compute_signature = options_.compute_signature;
     hello.datasets = options_.datasets;
     hello.addresses = options_.addresses;
+    hello.memory = options_.memory;
     if (options_.splits) {
         hello.features.emplace_back(split_feature);
     }

@@ -37,6 +37,7 @@ struct SessionOptions {
     std::vector<std::uint64_t> experiments;  // whose state it keeps
     std::vector<std::string> addresses{};    // where other nodes reach it
     bool splits = false;                     // takes cells of split models: its policy allows it
+    std::uint64_t memory = 0;                // bytes for models, 0: it does not say
     /// Asked before anything is fetched; may be empty: all is welcome. Pure, but for the hour at the node.
     std::function<std::optional<Objection>(const Assign&)> policy;
     std::uint64_t jitter_seed = 0;  // of the pauses between connection attempts only

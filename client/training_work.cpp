@@ -106,6 +106,7 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
     TrainingBatches batches(input.dataset, plan, key, hooks);
     const auto begin = clock ? clock() : Duration{};
     TRY_ASSIGN(const auto result, trainer.train(std::move(job), batches));
+    const double took = clock ? seconds(clock() - begin) : 0;
     TrainingOutput output;
     output.update = encode(work, result.end);
     output.seconds = result.seconds;
@@ -120,7 +121,8 @@ Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& i
                    .weight = static_cast<std::int64_t>(input.dataset.size()),
                    .metrics = {.loss = result.loss,
                                .examples = result.examples,
-                               .train_seconds = clock ? seconds(clock() - begin) : 0},
+                               .train_seconds = took,
+                               .compute_seconds = took},
                    .start_model = input.assign.model};
     return output;
 }

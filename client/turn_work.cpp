@@ -10,12 +10,15 @@
 
 #include "common/random.h"
 #include "split/segment_file.h"
+#include "split/smash_noise.h"
 
 namespace causeway::node {
 namespace {
 
 // Of one peer: labels, values and gradients of one microbatch, and with an overlap those of the batches after it.
 constexpr std::size_t most_waiting = 64;
+
+constexpr unsigned microbatch_bits = 44;  // above any number of batches
 
 constexpr std::uint32_t activations = 0, gradients = 1, labels = 2, targets = 3;  // StreamData::kind
 
@@ -87,7 +90,23 @@ struct TurnWork::Parts final : TrainerIo {
     }
     [[nodiscard]] bool stop_requested() const override { return hooks.stop_requested && hooks.stop_requested(); }
 
+    /// On what leaves the segment that has read the examples: nothing else of a turn is smashed data.
+    void blur(CellMessage& message) const {
+        if (!batches || message.payload != Payload::activations) {
+            return;
+        }
+        const auto size = assign_.batch == 0 ? batches->examples() : std::uint64_t{assign_.batch};
+        const auto in_an_epoch = (batches->examples() + size - 1) / size;
+        const SmashNoise noise{.scale = assign_.smash_noise,
+                               .seed = assign_.seed,
+                               .round = assign_.lease.round,
+                               .node = node_key(assign_.data_node)};
+        // A microbatch's draws are its own: those of a whole batch have the number 0 there.
+        add_smash_noise(message.values, message.rows, noise,
+                        message.epoch * in_an_epoch + message.batch + (message.microbatch << microbatch_bits));
+    }
     Status send(std::uint32_t cell, CellMessage message) override {
+        blur(message);
         StreamData data{.lease = assign_.lease,
                         .cell = assign_.cell,
                         .kind = kind_of(message),
@@ -220,6 +239,10 @@ Result<TurnWork::State> TurnWork::advance() {
 
 Result<TurnOutput> TurnWork::finish() {
     TRY_ASSIGN(auto result, parts_->run->result());
+    double computing = 0;
+    for (const auto code : {OpCode::load, OpCode::forward, OpCode::loss, OpCode::backward, OpCode::step}) {
+        computing += result.seconds[static_cast<std::size_t>(code)];
+    }
     const auto& assign = parts_->assign_;
     TurnOutput output;
     output.file = encode_segment(*parts_->segment, {std::move(result.end), std::move(result.optimizer_state)});
@@ -233,7 +256,8 @@ Result<TurnOutput> TurnWork::finish() {
                     .examples = result.examples,
                     .train_seconds = parts_->hooks.clock ? seconds(parts_->hooks.clock() - parts_->begun) : 0,
                     .stream_sent = parts_->sent,
-                    .stream_received = parts_->received},
+                    .stream_received = parts_->received,
+                    .compute_seconds = computing},
         .start_model = assign.model};
     return output;
 }

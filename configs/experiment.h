@@ -130,6 +130,7 @@ struct Experiment {
         std::vector<std::vector<std::string>> group_lists;  // of `fixed`: nodes' names in the tour's order
         std::string regroup = "once";                       // once | every-round
         std::uint32_t overlap = 0;  // batches that a client sends before it has the gradient of an earlier one
+        double smash_noise = 0;  // standard deviation of the noise on smashed data; 0: none
         bool operator==(const Regime&) const = default;
     } regime;
 

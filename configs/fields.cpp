@@ -252,6 +252,12 @@ std::vector<Field> split_fields() {
                 "while the host does: with 1 the forward of each batch, and its backward, see the parameters of one "
                 "step before. 0 waits for each gradient and is exact.",
          .example = "1"},
+        {.path = "regime.smash_noise", .access = MEMBER(regime.smash_noise), .least = 0, .most = 1000,
+         .only_with = split_flows, .hint = split_hint,
+         .doc = "The standard deviation of Gaussian noise that clients add to every value that they send of their "
+                "examples (smashed data): a host can tell less of the inputs, and the model learns from noisy values. "
+                "`experiment leakage` shows what a scale hides.",
+         .example = "0.5"},
     };
 }
 

@@ -25,6 +25,7 @@ Result<Assign> assignment_of(const Experiment& experiment, const std::string& su
     assign.microbatch = texts.microbatch;
     assign.snapshot_every = std::move(texts.snapshot_every);
     assign.uplink = std::move(texts.uplink);
+    assign.smash_noise = experiment.regime.smash_noise;
     assign.regime = experiment.regime.preset;
     assign.submitted_by = submitted_by;
     return assign;

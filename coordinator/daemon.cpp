@@ -145,7 +145,14 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
                                       [limits = options.limits] { return limits->certificate_lifetime_s.load(); }});
     clear_spool(options.state / "spool");
     clear_staged_backup(options.state);
-    transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs));
+    // A measurement less is no loss: the engine does not wait for the loop.
+    const auto served = [q = queue](const PeerIdentity& reader, std::uint64_t bytes, Duration took) {
+        LoopEvent event = CoordinatorEvent(
+            LinkMeasured{.node = reader.identity.node, .bytes_down = bytes, .down = took});
+        (void)q->try_push(event);
+    };
+    transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs), TransferLimits{},
+                                                 served);
     return {};
 }
 

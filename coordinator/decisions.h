@@ -10,7 +10,8 @@
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
 //   groups   {"groups": [[names]], "hosts": [name per group], "examples": {name: declared},
 //            "seconds": {name: measured}, "grouping"}   of a round of
-//            relays: who trains after whom, on which host, and the turns' times that this rests on
+//            relays: who trains after whom, on which host, and the turns' times that this rests on; of the grouping
+//            `labels` also {"labels": {name: how often each}, "without_labels": [names that share none]}
 //   handover {"group", "node", "client_segment", "server_segment", "client_bytes", "server_bytes", "examples", "loss",
 //            "stream_bytes_up", "stream_bytes_down"}
 //            the client's turn counts: both segments are here as well as where they were made

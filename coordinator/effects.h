@@ -15,6 +15,7 @@
 #include "common/digest.h"
 #include "common/json.h"
 #include "common/time.h"
+#include "coordinator/measurements.h"
 #include "wire/message.h"
 
 namespace causeway {
@@ -120,7 +121,8 @@ struct JobFailed {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
-                 ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed>;
+                 ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed,
+                 LinkMeasured>;
 
 // ---------------------------------------------------------------- effects
 // persists, executed in order, all of one step in one SQLite transaction

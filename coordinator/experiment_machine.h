@@ -31,11 +31,17 @@
 
 namespace causeway {
 
+/// What other experiments have of the nodes (machine_queue.cpp).
+struct Busy {
+    std::set<std::string> nodes{};                      // theirs, or theirs first
+    std::map<std::string, std::uint64_t> host_bytes{};  // what their groups take at hosts
+};
+
 /// What a step of an experiment works with.
 struct Turn {
     Instant now;
     const Membership& members;
-    const std::set<std::string>& busy;  // nodes that another experiment has, or is to have first (machine_queue.cpp)
+    const Busy& busy;
     CoordinatorEffects& effects;
 };
 
@@ -105,6 +111,8 @@ public:
     [[nodiscard]] std::vector<std::string> members_in_round() const;
     /// Nodes that exchange streams in the open round.
     [[nodiscard]] std::vector<StreamPair> streams() const;
+    /// What its groups take at their hosts, in bytes by the host's name.
+    [[nodiscard]] std::map<std::string, std::uint64_t> host_bytes() const;
     /// Published events in order: one per committed round once its evaluation is in, `done` last.
     [[nodiscard]] std::size_t event_count() const;
     [[nodiscard]] Json event(std::size_t index) const;
@@ -115,6 +123,11 @@ public:
     /// nullptr: not committed here.
     [[nodiscard]] const RoundRecord* record(std::uint32_t round) const;
     [[nodiscard]] const Experiment& config() const { return config_; }
+    [[nodiscard]] const Assign& assignment() const { return assignment_; }
+    /// That a member of that role trains: "[0, 3)"; empty: all.
+    [[nodiscard]] std::string layers_of(const std::string& role) const {
+        return !relays_ ? "" : role == "host" ? relays_->host.segment : relays_->client.segment;
+    }
     /// The evaluated round with the best model by the experiment's metric, the earliest of equal ones; nullptr when
     /// none is evaluated.
     [[nodiscard]] const RoundRecord* best() const;
@@ -165,7 +178,14 @@ private:
     void note_traffic(std::uint64_t up, std::uint64_t down);
     [[nodiscard]] RelayGroups groups_for(const Turn& turn, const std::vector<std::string>& cohort,
                                          std::uint32_t round);
+    void add_labels(const Turn& turn, GroupingInput& input, Json& detail) const;
     [[nodiscard]] std::vector<std::string> live_hosts(const Turn& turn) const;
+    /// A host for each group, in turn among those that have room. Groups for which nobody has are left without: "".
+    [[nodiscard]] std::vector<std::string> hosts_for(const Turn& turn, std::size_t all_groups) const;
+    /// The examples of a batch at a host, at most.
+    [[nodiscard]] std::uint64_t rows_at_host(const Turn& turn) const;
+    [[nodiscard]] std::string why_no_room(const Turn& turn, std::size_t groups) const;
+    [[nodiscard]] bool look_for_hosts(Turn turn);
     void assign_present(Turn turn);
     void check_round(Turn turn);
     void hears_drop(Turn turn, const std::string& node);
@@ -200,6 +220,7 @@ private:
     std::optional<RelayTexts> relays_;           // of regimes that have them
     std::unique_ptr<Round> round_;               // while open or finishing
     RelayGroups groups_;                         // of the last round of relays
+    std::uint64_t group_bytes_ = 0;              // that each of them takes at its host
     std::map<std::string, double> turn_seconds_;  // of each client, its last turn
     std::vector<RoundRecord> records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;

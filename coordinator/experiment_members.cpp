@@ -25,12 +25,9 @@ void ExperimentMachine::count_start_timeout(Instant now) {
 /// The start timeout is about clients that are not there. Those at work for another experiment are there: its round
 /// ends, and then it is this one's turn (machine_queue.cpp).
 void ExperimentMachine::look_for_members(Turn turn) {
-    const std::set<std::string> nobody;
+    const Busy nobody{.host_bytes = turn.busy.host_bytes};
     const Turn alone{turn.now, turn.members, nobody, turn.effects};
-    if (relays_ && live_hosts(turn).empty()) {
-        if (turn.now >= wait_until_) {
-            fail(turn, "insufficient hosts 0/1: start one with a token of role host and `join --allow split`");
-        }
+    if (relays_ && !look_for_hosts(turn)) {
         return;
     }
     // The first model can be made while they are still at work elsewhere.

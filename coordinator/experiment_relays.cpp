@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "common/json_lists.h"
+#include "common/text.h"
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/relay_round.h"
@@ -28,6 +29,87 @@ std::vector<std::string> ExperimentMachine::live_hosts(const Turn& turn) const {
     return names;
 }
 
+std::uint64_t ExperimentMachine::rows_at_host(const Turn& turn) const {
+    std::uint64_t largest = 1;
+    for (const auto& name : turn.members.live_holders(config_.data.dataset)) {
+        largest = std::max(largest, turn.members.examples_of(name, config_.data.dataset));
+    }
+    return config_.train.batch == 0 ? largest : std::min<std::uint64_t>(config_.train.batch, largest);
+}
+
+/// Clients that train together share one segment at one host, whatever their number.
+std::vector<std::string> ExperimentMachine::hosts_for(const Turn& turn, std::size_t all_groups) const {
+    const bool together = relays_->turns == RelayPlan::Turns::together;
+    const std::size_t groups = together ? std::min<std::size_t>(all_groups, 1) : all_groups;
+    struct Room {
+        std::string name;
+        std::uint64_t groups = 0;
+    };
+    const auto each = std::max<std::uint64_t>(relays_->host_memory.of(rows_at_host(turn)), 1);
+    std::vector<Room> rooms;
+    for (const auto& name : live_hosts(turn)) {
+        const auto memory = turn.members.by_node(name)->memory;
+        const auto others = turn.busy.host_bytes.find(name);
+        const auto taken = others == turn.busy.host_bytes.end() ? 0 : others->second;
+        rooms.push_back({name, memory == 0 ? groups : (memory - std::min(memory, taken)) / each});
+    }
+    std::vector<std::string> chosen;
+    for (std::size_t next = 0, passed = 0; chosen.size() < groups && passed < rooms.size(); ++next) {
+        auto& room = rooms[next % rooms.size()];
+        passed = room.groups == 0 ? passed + 1 : 0;
+        if (room.groups > 0) {
+            --room.groups;
+            chosen.push_back(room.name);
+        }
+    }
+    chosen.resize(groups);
+    chosen.resize(all_groups, together && groups > 0 ? chosen.front() : "");
+    return chosen;
+}
+
+/// Every number that decided, and what changes it.
+std::string ExperimentMachine::why_no_room(const Turn& turn, std::size_t groups) const {
+    auto text = "insufficient host memory for " + to_text(relays_->host_memory, groups, rows_at_host(turn)) + ":";
+    for (const auto& name : live_hosts(turn)) {
+        const auto others = turn.busy.host_bytes.find(name);
+        text += " " + name + " has " + format_bytes(turn.members.by_node(name)->memory) + ", " +
+                format_bytes(others == turn.busy.host_bytes.end() ? 0 : others->second) +
+                " of it for other experiments;";
+    }
+    return text + " choose fewer groups, a later cut or a smaller batch, give a host more (join --memory), or join "
+                  "another host";
+}
+
+/// Whether the groups of a round have hosts, with room for all of them at one time.
+bool ExperimentMachine::look_for_hosts(Turn turn) {
+    std::string why = "insufficient hosts 0/1: start one with a token of role host and `join --allow split`";
+    if (!live_hosts(turn).empty()) {
+        const auto clients = config_.sync.cohort.of(static_cast<std::uint32_t>(eligible(turn).size()));
+        const bool together = relays_->turns == RelayPlan::Turns::together;
+        const std::size_t groups = together ? 1 : relays_->groups == 0 ? clients : relays_->groups;
+        const auto hosts = hosts_for(turn, groups);
+        if (std::ranges::find(hosts, "") == hosts.end()) {
+            return true;
+        }
+        why = why_no_room(turn, groups);
+    }
+    if (turn.now >= wait_until_) {
+        fail(turn, why);
+    }
+    return false;
+}
+
+std::map<std::string, std::uint64_t> ExperimentMachine::host_bytes() const {
+    std::map<std::string, std::uint64_t> bytes;
+    if (relays_ && active() && phase_ != Phase::pinned) {
+        for (const auto& host : round_ ? round_->host_of_group() : groups_.hosts) {
+            const bool together = relays_->turns == RelayPlan::Turns::together;
+            bytes[host] = (together ? 0 : bytes[host]) + group_bytes_;
+        }
+    }
+    return bytes;
+}
+
 void ExperimentMachine::host_ready(Turn turn, const Member& member) {
     if (!relays_ || pinned() || !of_this_build(member) || !member.splits) {
         return;
@@ -38,6 +120,30 @@ void ExperimentMachine::host_ready(Turn turn, const Member& member) {
         round_->host_ready(turn.now, member.node, member.session, turn.effects);
         check_round(turn);
     }
+}
+
+/// What the grouping `labels` works with, and who shares nothing: a line of the log for each of both.
+void ExperimentMachine::add_labels(const Turn& turn, GroupingInput& input, Json& detail) const {
+    auto histograms = Json::object();
+    auto without = Json::array();
+    for (auto& client : input.clients) {
+        const auto* member = turn.members.by_node(client.name);
+        for (const auto& dataset : member != nullptr ? member->datasets : std::vector<DatasetDeclaration>()) {
+            if (dataset.name == config_.data.dataset) {
+                client.labels = dataset.labels;
+            }
+        }
+        if (client.labels.empty()) {
+            without.push(client.name);
+            continue;
+        }
+        auto counts = Json::array();
+        for (const auto count : client.labels) {
+            counts.push(count);
+        }
+        histograms.set(client.name, std::move(counts));
+    }
+    detail.set("labels", std::move(histograms)).set("without_labels", std::move(without));
 }
 
 /// The groups of this round: those that the log has, those of the round before, or new ones.
@@ -58,6 +164,7 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
     }
     RelayGroups made;
     auto seconds = Json::object();
+    auto detail = Json::object();
     std::size_t grouped = 0;
     for (const auto& group : groups_.groups) {
         grouped += group.size();
@@ -77,6 +184,9 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
             input.clients.push_back({.name = name, .turn_seconds = took});
             seconds.set(name, took);
         }
+        if (relays_->grouping == "labels" && relays_->groups != 0) {
+            add_labels(turn, input, detail);
+        }
         const auto wanted = relays_->groups == 0 ? cohort.size() : relays_->groups;
         input.groups = static_cast<std::uint32_t>(std::min(wanted, cohort.size()));
         auto groups = make_groups(relays_->groups == 0 ? "random" : relays_->grouping, input);
@@ -90,27 +200,29 @@ RelayGroups ExperimentMachine::groups_for(const Turn& turn, const std::vector<st
         made.examples[name] = turn.members.examples_of(name, config_.data.dataset);
         examples.set(name, made.examples[name]);
     }
+    // Where room has become scarce since the round was due, a host says so itself, with its numbers.
+    made.hosts = hosts_for(turn, made.groups.size());
     const auto hosts = live_hosts(turn);
-    for (std::size_t i = 0; i < made.groups.size(); ++i) {
+    for (std::size_t i = 0; i < made.hosts.size() && !hosts.empty(); ++i) {
         const auto which = relays_->turns == RelayPlan::Turns::together ? 0 : i;
-        made.hosts.push_back(hosts.empty() ? "" : hosts[which % hosts.size()]);
+        made.hosts[i] = made.hosts[i].empty() ? hosts[which % hosts.size()] : made.hosts[i];
     }
     auto lists = Json::array();
     for (const auto& group : made.groups) {
         lists.push(json_of(group));
     }
-    turn.effects.persist.push_back(SaveDecision{id(), round, decisions::groups,
-                                                Json::object()
-                                                    .set("groups", std::move(lists))
-                                                    .set("hosts", json_of(made.hosts))
-                                                    .set("grouping", relays_->grouping)
-                                                    .set("examples", std::move(examples))
-                                                    .set("seconds", std::move(seconds))});
+    detail.set("groups", std::move(lists))
+        .set("hosts", json_of(made.hosts))
+        .set("grouping", relays_->grouping)
+        .set("examples", std::move(examples))
+        .set("seconds", std::move(seconds));
+    turn.effects.persist.push_back(SaveDecision{id(), round, decisions::groups, std::move(detail)});
     return made;
 }
 
 void ExperimentMachine::open_relays(Turn turn, RoundPlan plan) {
     groups_ = groups_for(turn, plan.cohort, plan.assignment.lease.round);
+    group_bytes_ = relays_->host_memory.of(rows_at_host(turn));
     RelayRoundPlan relays{.round = std::move(plan),
                           .relay = {.groups = groups_.groups,
                                     .hosts = groups_.hosts,

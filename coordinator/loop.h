@@ -124,6 +124,7 @@ private:
     void on_peer(const PeerSilent& event);
     void on_peer(const PeerHeard& event);
     void on_peer(const PeerSent&) {}
+    void on_peer(const PeerMeasured& event);
     bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
     void ask_node(ConnectionId connection, const Request& request, const std::string& by, const Json& body);

@@ -116,6 +116,12 @@ void Loop::on_peer(const PeerHeard& event) {
     step(SessionHeard{event.connection});
 }
 
+void Loop::on_peer(const PeerMeasured& event) {
+    if (const auto session = sessions_.find(event.connection); session != sessions_.end()) {
+        step(LinkMeasured{.node = session->second.peer.identity.node, .round_trip = event.round_trip});
+    }
+}
+
 /// The requester is named in the audit log; the answer comes back through the queue.
 void Loop::on_request(ConnectionId connection, const Session& session, const Request& request) {
     const auto& who = session.peer.identity;

@@ -101,6 +101,9 @@ void Loop::on(const UpdateFetched& event) {
         leave_spool(update, size_of(PartFile::path_of(partners_.spool / "part", update)));
         return step(unfetched(event.job, event.blob.error()));
     }
+    if (event.blob->moved > 0) {
+        step(LinkMeasured{.node = event.job.node, .bytes_up = event.blob->moved, .up = event.blob->took});
+    }
     partners_.jobs.absorb(event.job, *event.blob);
 }
 

@@ -223,6 +223,7 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
             experiment->on_client_evaluated({now, members_, busy_for(id), effects}, member->node, *reply);
         }
     } else if (const auto* offer = std::get_if<Offer>(&event.message)) {
+        measure(*member, *offer);
         about(offer->lease);
     } else if (const auto* progress = std::get_if<Progress>(&event.message)) {
         about(progress->lease);
@@ -234,6 +235,7 @@ void Coordinator::on(Instant now, const MessageReceived& event, CoordinatorEffec
 /// At once, and without waiting for it to come back: nothing that its sessions say from here on is heard.
 void Coordinator::on(Instant now, const NodeRevoked& event, CoordinatorEffects& effects) {
     const auto why = "revoked by " + event.by;
+    measurements_.forget(event.node);
     for (const auto session : members_.revoke(event.node)) {
         watches_.close(session);
         effects.close.push_back(

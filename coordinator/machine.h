@@ -61,6 +61,9 @@ private:
     void on(Instant now, const CommitStored& event, CoordinatorEffects& effects);
     void on(Instant now, const ModelEvaluated& event, CoordinatorEffects& effects);
     void on(Instant now, const JobFailed& event, CoordinatorEffects& effects);
+    void on(Instant, const LinkMeasured& event, CoordinatorEffects&) { measurements_.note(event); }
+    void measure(const Member& member, const Offer& offer);
+    [[nodiscard]] Json measured() const;
 
     /// Runs what is due, lets queued experiments start, tells watchers, and says when to wake.
     void finish(Instant now, CoordinatorEffects& effects);
@@ -82,7 +85,7 @@ private:
     Result<Json> enqueue(SaveExperiment saved, Experiment config, CoordinatorEffects& effects);
     Result<Json> cancel(Instant now, const Member& member, const Json& body, CoordinatorEffects& effects);
     [[nodiscard]] ExperimentMachine* find(ExperimentId id);
-    [[nodiscard]] std::set<std::string> busy_for(ExperimentId id) const;
+    [[nodiscard]] Busy busy_for(ExperimentId id) const;
     [[nodiscard]] std::size_t active_count() const;
 
     CoordinatorOptions options_;
@@ -91,6 +94,7 @@ private:
     Experiments experiments_;
     std::set<ExperimentId> unfinished_;  // queued or active: the many that are over cost nothing
     ExperimentId last_experiment_ = 0;
+    Measurements measurements_;
     Watches watches_;
     Rosters rosters_;
     std::map<ExperimentId, std::string> unusable_;  // recovered, but this build cannot go on with them: why

@@ -96,8 +96,9 @@ std::size_t Coordinator::active_count() const {
 
 /// Nodes that another experiment's open round has (a client holds one assignment), or that one which is served before
 /// this waits for.
-std::set<std::string> Coordinator::busy_for(ExperimentId id) const {
-    std::set<std::string> names;
+Busy Coordinator::busy_for(ExperimentId id) const {
+    Busy busy;
+    auto& names = busy.nodes;
     const auto own = experiments_.find(id);
     for (const auto other : unfinished_) {
         const auto& experiment = experiments_.at(other);
@@ -106,6 +107,9 @@ std::set<std::string> Coordinator::busy_for(ExperimentId id) const {
         }
         for (auto& node : experiment.members_in_round()) {
             names.insert(std::move(node));
+        }
+        for (const auto& [host, bytes] : experiment.host_bytes()) {
+            busy.host_bytes[host] += bytes;
         }
         const bool first = experiment.waiting() && (own == experiments_.end() || !own->second.waiting() ||
                                                     comes_before(experiment, own->second));
@@ -116,7 +120,7 @@ std::set<std::string> Coordinator::busy_for(ExperimentId id) const {
             }
         }
     }
-    return names;
+    return busy;
 }
 
 }  // namespace causeway

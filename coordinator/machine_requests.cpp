@@ -79,7 +79,38 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
     if (request.verb == "node.list") {
         return list_nodes(members_, experiments_);
     }
+    if (request.verb == "node.measurements") {
+        return measured();
+    }
     return fail(ErrorKind::unsupported, "unknown_verb", "this coordinator has no \"" + request.verb + "\"");
+}
+
+/// What a node says that its work took, before it is known whether the work counts: its time was the same.
+void Coordinator::measure(const Member& member, const Offer& offer) {
+    const auto* experiment = find(offer.lease.experiment);
+    if (experiment == nullptr || !experiment->active()) {
+        return;
+    }
+    const auto& config = experiment->config();
+    const auto own = members_.examples_of(member.node, config.data.dataset) * config.train.local_epochs;
+    measurements_.note(member.node, {.experiment = experiment->id(),
+                                     .layers = experiment->layers_of(member.role),
+                                     .examples = member.role == "client" ? own : offer.update.metrics.examples,
+                                     .seconds = offer.update.metrics.compute_seconds});
+}
+
+Json Coordinator::measured() const {
+    auto works = Json::object();
+    for (const auto& [id, nodes] : measurements_.experiments()) {
+        if (const auto found = experiments_.find(id); found != experiments_.end()) {
+            const auto& assignment = found->second.assignment();
+            works.set(std::to_string(id), Json::object()
+                                              .set("architecture", assignment.architecture)
+                                              .set("optimizer", assignment.optimizer)
+                                              .set("batch", assignment.batch));
+        }
+    }
+    return Json::object().set("nodes", measurements_.json()).set("experiments", std::move(works));
 }
 
 /// Everything that can be wrong is found here, before it is queued; what is stored is the canonical file.

@@ -33,6 +33,7 @@ const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& 
     Member fresh{opened.node,    opened.role,    opened.session,          false,
                  hello.datasets, hello.software, hello.compute_signature, opened.fingerprint,
                  hello.addresses};
+    fresh.memory = hello.memory;
     fresh.splits = std::ranges::count(hello.features, split_feature) > 0;
     if (opened.role == "operator") {
         return operators_[opened.session] = std::move(fresh);
@@ -45,7 +46,11 @@ const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& 
     nodes_by_session_[opened.session] = opened.node;
     if (opened.role == "client") {
         auto& known = declared_[opened.node];
-        auto all = merged(member.datasets, known);
+        auto told = member.datasets;
+        for (auto& dataset : told) {
+            dataset.labels.clear();  // shared for as long as it is there, and not kept
+        }
+        auto all = merged(std::move(told), known);
         if (all != known) {
             known = all;
             effects.persist.push_back(SaveDeclaration{opened.node, std::move(all)});

@@ -26,6 +26,7 @@ struct Member {
     Digest fingerprint{};                   // of its certificate
     std::vector<std::string> addresses{};   // where other nodes reach it
     bool splits = false;                    // says that it takes cells of a split model
+    std::uint64_t memory = 0;               // bytes that it has for models; 0: it does not say
 };
 
 class Membership {

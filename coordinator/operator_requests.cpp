@@ -185,6 +185,7 @@ Json describe_datasets(const std::vector<DatasetDeclaration>& datasets) {
                      .set("examples", dataset.examples)
                      .set("shape", std::move(shape))
                      .set("classes", dataset.classes)
+                     .set("shares_labels", !dataset.labels.empty())
                      .set("sha256", dataset.digest.hex()));
     }
     return all;
@@ -209,6 +210,7 @@ Json describe_node(const std::string& node, const Member* member, const std::vec
         .set("software", member != nullptr ? Json(member->software) : Json())
         .set("compute", member != nullptr ? Json(member->compute_signature) : Json())
         .set("addresses", addresses(member))
+        .set("memory", member != nullptr && member->memory > 0 ? Json(member->memory) : Json())
         .set("datasets", describe_datasets(datasets));
 }
 

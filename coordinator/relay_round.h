@@ -63,6 +63,7 @@ public:
     [[nodiscard]] FinishRound finish() const override;
     [[nodiscard]] std::vector<StreamPair> streams() const override;
     [[nodiscard]] std::vector<std::string> hosts() const override;
+    [[nodiscard]] std::vector<std::string> host_of_group() const override { return host_of_group_; }
 
 private:
     /// A segment that one side of a turn has offered.

@@ -29,6 +29,9 @@ Result<std::optional<RelayTexts>> relay_texts_of(const Experiment& experiment) {
     RelayTexts texts;
     TRY_ASSIGN(texts.client, side(*plan, chain, 0));
     TRY_ASSIGN(texts.host, side(*plan, chain, 1));
+    TRY_ASSIGN(const auto optimizer, optimizer_of(experiment));
+    TRY_ASSIGN(const auto hosted, parse_intervals(texts.host.segment));
+    texts.host_memory = segment_memory(chain, hosted, optimizer.kind->moments(optimizer));
     texts.loss = plan->stages == 3 ? RelayTexts::Loss::at_client : RelayTexts::Loss::at_host;
     texts.groups = plan->groups;
     texts.grouping = plan->grouping;

@@ -8,6 +8,7 @@
 
 #include "configs/experiment.h"
 #include "split/relay.h"
+#include "split/segment_memory.h"
 
 namespace causeway {
 
@@ -32,6 +33,7 @@ struct RelayTexts {
     RelayPlan::LostClient lost_client = RelayPlan::LostClient::wait;
     RelayPlan::Copy handover_copy = RelayPlan::Copy::coordinator;
     RelayPlan::Turns turns = RelayPlan::Turns::one_by_one;
+    SegmentMemory host_memory{};  // of one group
 };
 
 /// Nothing for regimes without relays. errors: as split_plan_of (configs/split_plan.h)

@@ -92,6 +92,8 @@ public:
     [[nodiscard]] virtual FinishRound finish() const { return {plan_.assignment.lease.experiment, number()}; }
     [[nodiscard]] virtual std::vector<StreamPair> streams() const { return {}; }
     [[nodiscard]] virtual std::vector<std::string> hosts() const { return {}; }
+    /// The host of each group; empty: no groups.
+    [[nodiscard]] virtual std::vector<std::string> host_of_group() const { return {}; }
 
     [[nodiscard]] std::uint32_t number() const { return plan_.assignment.lease.round; }
     [[nodiscard]] const RoundPlan& plan() const { return plan_; }

@@ -77,6 +77,8 @@ public:
     void crash(Crash how) override;
 
     [[nodiscard]] DatasetDeclaration declaration() const;
+    /// How often each label occurs, for a declaration that shares it.
+    [[nodiscard]] std::vector<std::uint64_t> label_counts() const { return label_histogram(part_); }
 
 private:
     [[nodiscard]] node::StateSections base_of(const Assign& assign) const;

@@ -41,6 +41,7 @@ struct DatasetDeclaration {
   examples @2 :UInt64;
   shape @3 :List(Int64);  # of one example
   classes @4 :UInt32;     # 0: not a classification set
+  labels @5 :List(UInt64);  # how often each occurs, at most 1024; empty: the node's policy does not share it
 }
 
 struct Metrics {
@@ -49,6 +50,7 @@ struct Metrics {
   trainSeconds @2 :Float64;
   streamSent @3 :UInt64;  # payload bytes of streams, of a cell that has any
   streamReceived @4 :UInt64;
+  computeSeconds @5 :Float64;  # of trainSeconds, what the device was at work; 0: not said
 }
 
 struct HeldUpdate {
@@ -62,9 +64,11 @@ struct HeldUpdate {
 }
 
 struct Heartbeat {
-  # Both ways, on control connections: every 500 ms under a lease, every 2 s otherwise. Handled by the link.
+  # Both ways, on control connections every 500 ms under a lease and every 2 s otherwise, on streams every 500 ms.
+  # Handled by the link.
   sequence @0 :UInt64;
-  asks @1 :Bool;          # answer with a Heartbeat at once (the probe of the take-over rule)
+  asks @1 :Bool;          # answer with a Heartbeat at once: the probe of the take-over rule, and a round trip measured
+  answers @2 :UInt64;     # the sequence of the one that asked; 0: it is no answer
 }
 
 struct ErrorNotice {
@@ -90,6 +94,7 @@ struct Hello {
   held @6 :List(HeldUpdate);      # each answered by Committed
   experiments @7 :List(UInt64);   # whose client state the node keeps; those that are over are answered by Ended
   addresses @8 :List(Text);       # "HOST:PORT", where other nodes may open streams to it
+  memory @9 :UInt64;              # bytes that the node has for models; 0: not said
 }
 
 struct Progress {
@@ -156,6 +161,7 @@ struct Assign {
   examples @25 :UInt64;           # how many, of one local epoch; 0: the node's own
   microbatch @26 :UInt32;         # examples at once; 0: a batch's
   snapshotEvery @27 :Text;        # how often a round under way is kept for a restart; empty: never
+  smashNoise @28 :Float64;        # of a cell with examples: standard deviation of the noise on the values that it sends
 }
 
 struct Counted {

@@ -100,6 +100,10 @@ struct Reader {
             dataset.shape.push_back(shape[i]);
         }
         dataset.classes = from.getClasses();
+        const auto labels = from.getLabels();
+        for (unsigned i = 0; i < judge.count(labels.size(), max_list, "dataset.labels"); ++i) {
+            dataset.labels.push_back(judge.size(labels[i], "dataset.labels"));
+        }
         return dataset;
     }
     HeldUpdate read(cs::HeldUpdate::Reader from) {
@@ -114,10 +118,11 @@ struct Reader {
         held.metrics.train_seconds = judge.duration(from.getMetrics().getTrainSeconds(), "metrics.train_seconds");
         held.metrics.stream_sent = judge.size(from.getMetrics().getStreamSent(), "metrics.stream_sent");
         held.metrics.stream_received = judge.size(from.getMetrics().getStreamReceived(), "metrics.stream_received");
+        held.metrics.compute_seconds = judge.duration(from.getMetrics().getComputeSeconds(), "metrics.compute_seconds");
         held.start_model = judge.digest(from.getStartModel(), "update.start_model");
         return held;
     }
-    Heartbeat read(cs::Heartbeat::Reader from) { return {from.getSequence(), from.getAsks()}; }
+    Heartbeat read(cs::Heartbeat::Reader from) { return {from.getSequence(), from.getAsks(), from.getAnswers()}; }
     ErrorNotice read(cs::ErrorNotice::Reader from) {
         const auto kind = static_cast<std::uint16_t>(from.getKind());
         const bool known = kind <= static_cast<std::uint16_t>(ErrorKind::io);
@@ -159,6 +164,7 @@ struct Reader {
         }
         hello.experiments = numbers(from.getExperiments(), "hello.experiments");
         hello.addresses = texts(from.getAddresses(), max_addresses, "hello.addresses");
+        hello.memory = judge.size(from.getMemory(), "hello.memory");
         return hello;
     }
     Progress read(cs::Progress::Reader from) {
@@ -210,6 +216,7 @@ struct Reader {
         assign.examples = judge.size(from.getExamples(), "assign.examples");
         assign.microbatch = from.getMicrobatch();
         assign.snapshot_every = judge.text(from.getSnapshotEvery(), max_name, "assign.snapshot_every");
+        assign.smash_noise = judge.duration(from.getSmashNoise(), "assign.smash_noise");
         return assign;
     }
     Counted read(cs::Counted::Reader from) {

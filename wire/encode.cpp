@@ -40,6 +40,10 @@ void put(cs::DatasetDeclaration::Builder to, const DatasetDeclaration& dataset) 
         shape.set(i, dataset.shape[i]);
     }
     to.setClasses(dataset.classes);
+    auto labels = to.initLabels(static_cast<unsigned>(dataset.labels.size()));
+    for (unsigned i = 0; i < labels.size(); ++i) {
+        labels.set(i, dataset.labels[i]);
+    }
 }
 void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
     to.setExperiment(held.experiment);
@@ -53,6 +57,7 @@ void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
     metrics.setTrainSeconds(held.metrics.train_seconds);
     metrics.setStreamSent(held.metrics.stream_sent);
     metrics.setStreamReceived(held.metrics.stream_received);
+    metrics.setComputeSeconds(held.metrics.compute_seconds);
     to.setStartModel(raw(held.start_model));
 }
 void put(cs::ErrorNotice::Builder to, const ErrorNotice& notice) {
@@ -78,6 +83,7 @@ struct Writer {
         auto h = to.initHeartbeat();
         h.setSequence(m.sequence);
         h.setAsks(m.asks);
+        h.setAnswers(m.answers);
     }
     void operator()(const ErrorNotice& m) { put(to.initErrorNotice(), m); }
     void operator()(const Bye& m) { to.initBye().setReason(text(m.reason)); }
@@ -101,6 +107,7 @@ struct Writer {
             experiments.set(i, m.experiments[i]);
         }
         put(h.initAddresses(static_cast<unsigned>(m.addresses.size())), m.addresses);
+        h.setMemory(m.memory);
     }
     void operator()(const Progress& m) {
         auto p = to.initProgress();
@@ -166,6 +173,7 @@ struct Writer {
         a.setExamples(m.examples);
         a.setMicrobatch(m.microbatch);
         a.setSnapshotEvery(text(m.snapshot_every));
+        a.setSmashNoise(m.smash_noise);
     }
     void operator()(const Counted& m) {
         auto c = to.initCounted();

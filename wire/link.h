@@ -74,7 +74,12 @@ struct PeerSent {
     ConnectionId connection = 0;
     std::uint32_t chunks = 0;
 };
-using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent>;
+/// A heartbeat's answer took so long, or has not come for so long: a stream's at each, a session's now and then.
+struct PeerMeasured {
+    ConnectionId connection = 0;
+    Duration round_trip{};
+};
+using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent, PeerMeasured>;
 using LinkEvents = BoundedQueue<LinkEvent>;
 
 // ---------------------------------------------------------------- options

@@ -14,7 +14,6 @@ constexpr Duration notice_is_cause = std::chrono::seconds(3);
 constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer that does not read
 
 constexpr std::size_t small_frame = 64 * 1024;
-constexpr std::size_t stream_frame = 256 * 1024;  // of several messages that wait; a lone one goes at once
 // Deadlines are looked at together: wake-ups cost, TLS does not (1,000 idle sessions 3 % of a core at 10 ms, 6 at 1).
 constexpr Duration tick_interval = std::chrono::milliseconds(10);
 constexpr Duration longest_interval = std::chrono::milliseconds(50);  // silence has no moment of its own: see Liveness
@@ -273,7 +272,8 @@ void LinkCore::tick(Instant now) {
             begin_close(*peer, {ErrorKind::timed_out, "handshake_timeout", "no session within the time for it"}, now);
         }
         if (peer = find(id); peer) {
-            const bool watched = peer->phase == Phase::open && peer->kind == ConnectionKind::control;
+            const bool watched = peer->phase == Phase::open && (peer->kind == ConnectionKind::control ||
+                                                                peer->kind == ConnectionKind::stream);
             be_due(watched ? std::min({peer->deadline, peer->next_heartbeat, now + longest_interval}) : peer->deadline);
         }
     }
@@ -284,37 +284,6 @@ void LinkCore::tick(Instant now) {
     due_ = std::max(due_, now + tick_interval);
 }
 
-void LinkCore::tick_open(Peer& peer, Instant now) {
-    if (now >= peer.deadline && peer.kind == ConnectionKind::stream) {
-        begin_close(peer,
-                    {ErrorKind::refused, "roster_expired",
-                     "the coordinator does not say any more that this node and " + peer.rostered->node +
-                         " may talk: it is renewed while both work together"},
-                    now);
-        return;
-    }
-    if (now >= peer.deadline) {  // an enrolment
-        begin_close(peer, {ErrorKind::timed_out, "join_timeout", "the enrolment took too long: try again"}, now);
-        return;
-    }
-    if (peer.kind != ConnectionKind::control) {
-        return;
-    }
-    if (now >= peer.next_heartbeat) {
-        queue_heartbeat(peer, false);
-        peer.next_heartbeat = now + heartbeat_interval(peer.pace);
-    }
-    if (peer.liveness.suspect(now)) {
-        events_.emplace_back(PeerSilent{peer.id, peer.liveness.silence(now)});
-    }
-    if (peer.liveness.silence(now) > std::max(limits_.dead, 2 * peer.liveness.bound())) {
-        begin_close(
-            peer,
-            {ErrorKind::timed_out, "silent", "no sign of life for " + format_duration(peer.liveness.silence(now))},
-            now);
-    }
-}
-
 void LinkCore::forgive(Duration stall) {
     for (auto& entry : peers_) {
         entry.second.liveness.forgive(stall);
@@ -323,17 +292,6 @@ void LinkCore::forgive(Duration stall) {
             entry.second.deadline += stall;
         }
     }
-}
-
-/// At most one waits: a peer that does not read gets no pile of them.
-void LinkCore::queue_heartbeat(Peer& peer, bool asks) {
-    if (!peer.outbox.empty() && std::holds_alternative<Heartbeat>(peer.outbox.front())) {
-        auto& waiting = std::get<Heartbeat>(peer.outbox.front());
-        waiting.asks = waiting.asks || asks;
-        return;
-    }
-    peer.outbox.push_front(Heartbeat{++peer.heartbeats, asks});
-    unsent_.insert(peer.id);
 }
 
 // ---------------------------------------------------------------- the end
@@ -424,7 +382,7 @@ bool LinkCore::seal_next(Peer& peer, Instant now) {
     }
     Bytes frame;
     const bool packs = peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay;
-    const auto most = packs ? stream_frame : small_frame;
+    const auto most = packs ? peer.stream_frame : small_frame;
     while (!peer.outbox.empty() && frame.size() < most) {
         const auto payload = payload_of(peer.outbox.front());
         if (!frame.empty() && payload && (!packs || frame.size() + payload->size() > most)) {

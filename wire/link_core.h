@@ -118,6 +118,9 @@ private:
         Instant deadline = never;  // of the handshake, the contention, the enrolment or the close
         Instant next_heartbeat = never;
         std::uint64_t heartbeats = 0;
+        std::uint64_t asked = 0;  // the heartbeat whose answer is awaited; 0: none
+        Instant asked_at{};
+        std::size_t stream_frame = first_stream_bytes;  // several messages of a stream or a carrier go in one frame
         std::size_t bad_messages = 0;
         bool finished = false;  // close_notify is sealed
         bool counted = false;   // its bytes are part of the traffic
@@ -163,7 +166,11 @@ private:
     void close_bulk_of(ConnectionId control, const Error& why);
     void tick_open(Peer& peer, Instant now);
     void be_due(Instant at) { due_ = std::min(due_, at); }
-    void queue_heartbeat(Peer& peer, bool asks);
+    void watch_session(Peer& peer, Instant now);
+    void watch_stream(Peer& peer, Instant now);
+    void measure(Peer& peer, Duration round_trip);
+    void hear_heartbeat(Peer& peer, const Heartbeat& beat);
+    void queue_heartbeat(Peer& peer, Heartbeat beat);
     void begin_close(Peer& peer, Error why, Instant now);
     void end(ConnectionId connection);
     Error cause(const Peer& peer, Error otherwise) const;

@@ -115,8 +115,13 @@ void LinkCore::admit(Peer& peer, Instant now) {
     } else if (peer.kind != ConnectionKind::join) {
         peer.deadline = never;  // an enrolment keeps its own
     }
-    peer.liveness = Liveness(now);
-    peer.liveness.set_pace(peer.pace, now);
+    if (peer.kind == ConnectionKind::stream) {
+        peer.pace = Pace::leased;
+        peer.liveness = Liveness(now, Pace::leased);
+    } else {
+        peer.liveness = Liveness(now);
+        peer.liveness.set_pace(peer.pace, now);
+    }
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
     be_due(std::min(peer.next_heartbeat, peer.deadline));
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
@@ -202,7 +207,7 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
     peer.control = first->id;
     peer.deadline = now + limits_.probe;
     be_due(peer.deadline);
-    queue_heartbeat(*first, true);
+    queue_heartbeat(*first, {.asks = true});
 }
 
 /// Ends every contention for the session `control`: it is alive, or it is not.
@@ -252,10 +257,9 @@ void LinkCore::attach(Peer& peer, const Attach& attach, Instant now) {
 
 /// To the owner, except what the link answers by itself.
 void LinkCore::deliver(Peer& peer, Message message) {
-    if (const auto* heartbeat = std::get_if<Heartbeat>(&message); heartbeat && peer.kind == ConnectionKind::control) {
-        if (heartbeat->asks) {
-            queue_heartbeat(peer, false);
-        }
+    const bool beats = peer.kind == ConnectionKind::control || peer.kind == ConnectionKind::stream;
+    if (const auto* heartbeat = std::get_if<Heartbeat>(&message); heartbeat && beats) {
+        hear_heartbeat(peer, *heartbeat);
         return;
     }
     const bool astray = end_ == LinkEnd::coordinator && std::holds_alternative<RelayOpen>(message) &&
@@ -288,21 +292,6 @@ void LinkCore::bad_message(Peer& peer, const Error& error) {
         return;
     }
     send(peer.id, ErrorNotice{error.kind, error.code, error.message});
-}
-
-/// A complete frame is a sign of life of the whole session.
-void LinkCore::heard(Peer& peer, Instant now) {
-    if (peer.phase != Phase::open) {
-        return;
-    }
-    auto& control = control_of(peer);
-    if (control.phase != Phase::open || control.kind != ConnectionKind::control) {
-        return;
-    }
-    if (control.liveness.heard(now)) {
-        events_.emplace_back(PeerHeard{control.id});
-    }
-    settle_contentions(control.id, true, now);
 }
 
 }  // namespace causeway

@@ -20,9 +20,23 @@ constexpr Duration heartbeat_interval(Pace pace) {
     return pace == Pace::leased ? std::chrono::milliseconds(500) : std::chrono::seconds(2);
 }
 
+constexpr std::size_t least_stream_bytes = 16 * 1024;         // one TLS record
+constexpr std::size_t first_stream_bytes = 64 * 1024;         // a second at 0.5 Mbit/s: before anything is measured
+constexpr std::size_t largest_stream_frame = 256 * 1024;
+
+/// What a stream sends at one time, from how long its peer's answers take: what is on its way is a sign of life only
+/// when it has come whole.
+constexpr std::size_t paced(std::size_t bytes, Duration round_trip, std::size_t most) {
+    constexpr Duration slow = std::chrono::seconds(1), quick = std::chrono::milliseconds(250);
+    return round_trip > slow    ? std::max(least_stream_bytes, bytes / 2)
+           : round_trip < quick ? std::min(most, bytes * 2)
+                                : bytes;
+}
+
 class Liveness {
 public:
-    explicit Liveness(Instant now) : last_heard_(now) {}
+    /// Of a connection that is at work from its first moment nothing is known either: it is given an idle peer's gaps.
+    explicit Liveness(Instant now, Pace pace = Pace::idle) : last_heard_(now), pace_(pace) {}
 
     /// A complete frame came on any of the peer's connections. True when the peer had been suspected.
     bool heard(Instant now) {

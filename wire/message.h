@@ -36,6 +36,7 @@ struct DatasetDeclaration {
     std::uint64_t examples = 0;
     std::vector<std::int64_t> shape;  // of one example, as stored
     std::uint32_t classes = 0;        // 0: not a classification set
+    std::vector<std::uint64_t> labels{};  // how often each occurs; empty: not shared
     bool operator==(const DatasetDeclaration&) const = default;
 };
 
@@ -45,6 +46,7 @@ struct Metrics {
     double train_seconds = 0;
     std::uint64_t stream_sent = 0;  // of a cell that streams to another: payload bytes
     std::uint64_t stream_received = 0;
+    double compute_seconds = 0;  // of train_seconds, what its device was at work; 0: not said
     bool operator==(const Metrics&) const = default;
 };
 
@@ -64,6 +66,7 @@ struct HeldUpdate {
 struct Heartbeat {
     std::uint64_t sequence = 0;
     bool asks = false;  // answer at once; links answer by themselves
+    std::uint64_t answers = 0;  // the sequence of the one that asked; 0: none did
     bool operator==(const Heartbeat&) const = default;
 };
 /// Something the sender cannot go on with; `code` is stable (docs/errors.md).
@@ -90,6 +93,7 @@ struct Hello {
     std::vector<HeldUpdate> held;   // asks what became of them
     std::vector<std::uint64_t> experiments;  // whose state it keeps: those that are over are answered by Ended
     std::vector<std::string> addresses{};    // where other nodes may open streams to it
+    std::uint64_t memory = 0;                // bytes that it has for models; 0: not said
     bool operator==(const Hello&) const = default;
 };
 /// The assignment is being worked on; also the answer to `Assign`.
@@ -162,6 +166,7 @@ struct Assign {
     std::uint64_t examples = 0;      // so many, of one local epoch
     std::uint32_t microbatch = 0;  // examples at once, 0: the batch's
     std::string snapshot_every;    // of a round under way: "auto", "off", "30s", "100 batches"; empty: off
+    double smash_noise = 0;        // scale of the noise on what a client sends of its examples
     bool operator==(const Assign&) const = default;
 };
 /// The update is in the sum; keep it until Committed.

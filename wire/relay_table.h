@@ -21,7 +21,7 @@
 namespace causeway {
 
 constexpr std::uint64_t relay_window = 4 << 20;  // credits that a sender may have at a time
-constexpr std::size_t relay_piece = 256 << 10;   // of a frame: forwarded while the next one comes
+constexpr std::size_t relay_piece = 64 << 10;    // of a frame: a second at 0.5 Mbit/s, see wire/liveness.h
 constexpr std::size_t relay_pairs_per_node = 64;
 constexpr std::uint64_t relay_number_bit = std::uint64_t{1} << 63;
 

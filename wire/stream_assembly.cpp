@@ -13,7 +13,7 @@ StreamData header_of(const StreamData& m) {
 
 }  // namespace
 
-StreamData cut_piece(StreamData& whole) {
+StreamData cut_piece(StreamData& whole, std::size_t most) {
     ASSERT(!whole.payload.empty());
     // `whole.offset` counts what has been cut; the payload keeps its length until the end, for nothing is moved.
     const auto begin = static_cast<std::size_t>(whole.offset);
@@ -21,11 +21,11 @@ StreamData cut_piece(StreamData& whole) {
     auto piece = header_of(whole);
     piece.total = whole.payload.size();
     piece.offset = begin;
-    if (begin == 0 && rest <= max_chunk_bytes) {
+    if (begin == 0 && rest <= most) {
         piece.payload = std::exchange(whole.payload, {});
         return piece;
     }
-    const auto size = std::min(rest, max_chunk_bytes);
+    const auto size = std::min(rest, most);
     const auto from = whole.payload.begin() + static_cast<std::ptrdiff_t>(begin);
     piece.payload.assign(from, from + static_cast<std::ptrdiff_t>(size));
     whole.offset += size;

@@ -13,9 +13,9 @@
 
 namespace causeway {
 
-/// Takes the next piece of at most max_chunk_bytes off the front; the whole is empty after its last. cost: the piece is
+/// Takes the next piece of at most `most` bytes off the front; the whole is empty after its last. cost: the piece is
 /// copied, unless it is all
-StreamData cut_piece(StreamData& whole);
+StreamData cut_piece(StreamData& whole, std::size_t most = max_chunk_bytes);
 
 class StreamAssembly {
 public:

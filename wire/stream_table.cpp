@@ -117,6 +117,10 @@ void StreamTable::handle(LinkEvent&& event, Instant now) {
         closed(*down, now);
     } else if (const auto* moved = std::get_if<PeerSent>(&event)) {
         sent(*moved, now);
+    } else if (const auto* measured = std::get_if<PeerMeasured>(&event)) {
+        if (const auto found = connections_.find(measured->connection); found != connections_.end()) {
+            found->second.piece = paced(found->second.piece, measured->round_trip, max_chunk_bytes);
+        }
     } else if (auto* said = std::get_if<PeerMessage>(&event)) {
         if (auto* piece = std::get_if<StreamData>(&said->message)) {
             data(said->connection, std::move(*piece), now);
@@ -352,7 +356,7 @@ void StreamTable::pump(Route& route, Instant now) {
     auto& connection = connections_.at(route.current);
     while (!route.waiting.empty() && connection.in_link_bytes < limits_.in_link) {
         auto& message = route.waiting.front();
-        auto piece = cut_piece(message);
+        auto piece = cut_piece(message, connection.piece);
         const auto size = piece.payload.size();
         connection.in_link.push_back(size);
         connection.in_link_bytes += size;

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "wire/link.h"
+#include "wire/liveness.h"
 #include "wire/stream_assembly.h"
 #include "wire/streams.h"
 
@@ -61,6 +62,7 @@ private:
         std::size_t in_link_bytes = 0;
         Instant used_at{};
         Instant sent_at{};  // zero: never
+        std::size_t piece = first_stream_bytes;  // of a message, at most
     };
     struct Route {
         ConnectionId current = 0;  // what we send on

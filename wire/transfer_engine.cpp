@@ -66,12 +66,13 @@ struct TransferEngine::State {
     Instant next_tick{};
     std::thread thread;
 
-    State(Link& used_link, std::shared_ptr<LinkEvents> bulk_events, BlobSource source, TransferLimits limits)
+    State(Link& used_link, std::shared_ptr<LinkEvents> bulk_events, BlobSource source, TransferLimits limits,
+          ServedBlob served)
         : link(used_link),
           events(std::move(bulk_events)),
           sink{[this](ConnectionId to, Message message) { link.send(to, std::move(message)); },
                [this](ConnectionId which, Error why) { link.close(which, std::move(why)); }},
-          serving(sink, std::move(source), limits),
+          serving(sink, std::move(source), limits, std::move(served)),
           writer(std::make_unique<WorkThread>()),
           fetches(sink,
                   {*writer, [this](std::function<void(Instant)> answer) { put(AnswerCommand{std::move(answer)}); }},
@@ -213,8 +214,9 @@ struct TransferEngine::State {
     }
 };
 
-TransferEngine::TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits)
-    : state_(std::make_unique<State>(link, std::move(events), std::move(source), limits)) {
+TransferEngine::TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits,
+                               ServedBlob served)
+    : state_(std::make_unique<State>(link, std::move(events), std::move(source), limits, std::move(served))) {
     state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 

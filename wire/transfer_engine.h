@@ -39,10 +39,15 @@ struct Fetch {
 struct FetchedBlob {
     std::filesystem::path file;
     SharedBytes bytes;
+    std::uint64_t moved = 0;  // bytes since it was asked for last, and how long they took
+    Duration took{};
 };
 /// The blob; or why not: not_found, refused, corrupt `digest_mismatch`, timed_out `stalled`, disconnected (the session
 /// ended), io, overloaded `too_large`. Called on the engine's thread.
 using FetchDone = std::function<void(Result<FetchedBlob>)>;
+
+/// A reader has verified a blob that was served here: so many bytes since it asked, in so long. On the engine's thread.
+using ServedBlob = std::function<void(const PeerIdentity& reader, std::uint64_t bytes, Duration took)>;
 
 struct TransferLimits {
     std::size_t fetches = 8;                 // at once; others wait their turn
@@ -57,7 +62,8 @@ struct TransferLimits {
 class TransferEngine {
 public:
     /// `events` is the bulk queue that the link was started with. The link must outlive the engine.
-    TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits = {});
+    TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits = {},
+                   ServedBlob served = {});
     /// Ends all fetches with `disconnected`.
     ~TransferEngine();
     TransferEngine(const TransferEngine&) = delete;

@@ -100,12 +100,14 @@ Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
             break;
         }
     }
-    request(active);
+    request(active, now);
     return {};
 }
 
-void FetchTable::request(Active& active) {
+void FetchTable::request(Active& active, Instant now) {
     if (active.connection != 0 && !active.receiver->complete()) {
+        active.asked_at = now;
+        active.asked_from = active.receiver->position();
         sink_.send(active.connection, active.receiver->pull());
     }
 }
@@ -117,7 +119,7 @@ void FetchTable::opened(ConnectionId connection, ConnectionId control, Instant n
         if (active.control == control && active.connection == 0) {
             active.connection = connection;
             active.waiting_since = now;
-            request(active);
+            request(active, now);
         }
     }
 }
@@ -206,9 +208,9 @@ void FetchTable::finish_file(std::uint64_t transfer, Active& active) {
         part.reset();
         answer([this, transfer, status = std::move(status)](Instant now) {
             if (const auto found = active_.find(transfer); found != active_.end()) {
-                auto file = found->second.fetch.destination;
-                finish(transfer, status ? Result<FetchedBlob>(FetchedBlob{std::move(file), {}})
-                                        : fail(status.error()));
+                const auto& whole = found->second;
+                FetchedBlob blob{whole.fetch.destination, {}, whole.fetch.bytes - whole.asked_from, whole.took};
+                finish(transfer, status ? Result<FetchedBlob>(std::move(blob)) : fail(status.error()));
             }
             begin_waiting(now);
         });
@@ -218,6 +220,7 @@ void FetchTable::finish_file(std::uint64_t transfer, Active& active) {
 /// All is here. The sender hears the verdict; the owner gets the blob, or the reason.
 void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
     const auto verdict = active.receiver->verify();
+    active.took = now - active.asked_at;
     if (active.connection != 0) {
         sink_.send(active.connection, TransferEnd{transfer, verdict ? "" : verdict.error().code, "", true});
     }
@@ -233,7 +236,8 @@ void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
         auto& whole = active.whole;
         const auto held = std::make_shared<const Held>(
             Held{whole ? std::move(whole) : SharedBytes(std::move(active.memory)), std::move(active.claim)});
-        finish(transfer, FetchedBlob{{}, {held, held->bytes.view()}});
+        finish(transfer, FetchedBlob{{}, {held, held->bytes.view()}, active.fetch.bytes - active.asked_from,
+                                     active.took});
         return;
     }
     if (active.part) {

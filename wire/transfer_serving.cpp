@@ -10,7 +10,7 @@ constexpr std::uint32_t max_unsent = 3;
 }  // namespace
 
 /// Over all connections: each has an open descriptor.
-std::size_t ServingTable::served() const {
+std::size_t ServingTable::being_served() const {
     std::size_t count = 0;
     for (const auto& entry : readers_) {
         count += entry.second.servings.size();
@@ -30,7 +30,7 @@ Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const 
     if (reader.servings.contains(pull.transfer)) {
         return fail(ErrorKind::refused, "refused", "this transfer is running already");
     }
-    if (reader.servings.size() >= limits_.served_per_connection || served() >= limits_.served) {
+    if (reader.servings.size() >= limits_.served_per_connection || being_served() >= limits_.served) {
         return fail(ErrorKind::overloaded, "overloaded", "too many transfers at once: try again later");
     }
     TRY_ASSIGN(const auto blob, source_(pull.digest, reader.peer));
@@ -48,7 +48,7 @@ Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const 
         return fail(ErrorKind::io, "io", "the blob has only " + std::to_string(total) + " bytes");
     }
     TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now, reader.pace));
-    return Serving{std::move(sender), std::move(file), std::move(bytes)};
+    return Serving{std::move(sender), std::move(file), std::move(bytes), pull.offset, now};
 }
 
 void ServingTable::pull(ConnectionId connection, const Pull& pull, Instant now) {
@@ -88,8 +88,12 @@ void ServingTable::end(ConnectionId connection, const TransferEnd& end, Instant 
         return;
     }
     auto& reader = found->second;
-    if (end.code.empty() && reader.last && reader.last->transfer() == end.transfer) {
-        reader.pace = reader.last->pace_at_end(now);
+    if (end.code.empty() && reader.last && reader.last->sender.transfer() == end.transfer) {
+        const auto& last = *reader.last;
+        reader.pace = last.sender.pace_at_end(now);
+        if (served_) {
+            served_(reader.peer, last.sender.total() - last.from, now - last.began);
+        }
         reader.last.reset();
     }
     reader.servings.erase(end.transfer);
@@ -135,7 +139,7 @@ void ServingTable::pump(ConnectionId connection, Reader& reader) {
             const bool goes_on = send_piece(connection, reader, at->second);
             moved = moved || reader.unsent != before;
             if (!goes_on && at->second.sender.all_sent()) {
-                reader.last = at->second.sender;
+                reader.last = Served{at->second.sender, at->second.from, at->second.began};
             }
             at = goes_on ? std::next(at) : reader.servings.erase(at);
         }

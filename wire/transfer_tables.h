@@ -23,8 +23,8 @@ struct TransferSink {
 /// Other nodes' pulls.
 class ServingTable {
 public:
-    ServingTable(TransferSink sink, BlobSource source, TransferLimits limits)
-        : sink_(std::move(sink)), source_(std::move(source)), limits_(limits) {}
+    ServingTable(TransferSink sink, BlobSource source, TransferLimits limits, ServedBlob served = {})
+        : sink_(std::move(sink)), source_(std::move(source)), limits_(limits), served_(std::move(served)) {}
 
     void opened(ConnectionId connection, PeerIdentity peer) { readers_[connection].peer = std::move(peer); }
     void closed(ConnectionId connection) { readers_.erase(connection); }
@@ -40,23 +40,31 @@ private:
         TransferSender sender;
         File file;                           // or
         std::shared_ptr<const Bytes> bytes;
+        std::uint64_t from = 0;  // asked for from here on, at that time
+        Instant began{};
+    };
+    struct Served {
+        TransferSender sender;
+        std::uint64_t from = 0;
+        Instant began{};
     };
     struct Reader {
         PeerIdentity peer;
         std::uint32_t unsent = 0;
         ChunkPace pace;  // of the last transfer, for the next
         std::map<std::uint64_t, Serving> servings;
-        std::optional<TransferSender> last;  // all sent, its end not heard of: the newest of these
+        std::optional<Served> last;  // all sent, its end not heard of: the newest of these
     };
     Result<Serving> prepare(const Reader& reader, const Pull& pull, Instant now) const;
     void pump(ConnectionId connection, Reader& reader);
     bool send_piece(ConnectionId connection, Reader& reader, Serving& serving);
     void refuse(ConnectionId connection, std::uint64_t transfer, const Error& error);
-    [[nodiscard]] std::size_t served() const;
+    [[nodiscard]] std::size_t being_served() const;
 
     TransferSink sink_;
     BlobSource source_;
     TransferLimits limits_;
+    ServedBlob served_;
     std::map<ConnectionId, Reader> readers_;
 };
 
@@ -99,6 +107,9 @@ private:
         std::uint32_t unwritten = 0;  // chunks that the writer has
         std::optional<TransferReceiver> receiver;
         Instant waiting_since{};
+        std::uint64_t asked_from = 0;  // bytes that were here when the rest was asked for
+        Instant asked_at{};
+        Duration took{};               // from then until all was here
         bool resumed = false;    // began with bytes of an earlier attempt: a wrong digest gets a second try
         bool finishing = false;  // verified: the file gets its name
     };
@@ -110,7 +121,7 @@ private:
     void begin_waiting(Instant now);
     Status begin(std::uint64_t transfer, Active& active, Instant now);
     Status open_part(std::uint64_t transfer, Active& active, Instant now);
-    void request(Active& active);
+    void request(Active& active, Instant now);
     void write(std::uint64_t transfer, Active& active, SharedBytes payload);
     void written(std::uint64_t transfer, const Status& status, Instant now);
     void complete(std::uint64_t transfer, Active& active, Instant now);

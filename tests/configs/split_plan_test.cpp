@@ -144,6 +144,9 @@ TEST_CASE("keys of another preset say which one they need, unless --set changed 
                Contains("e.toml:18:7") && Contains("choose preset = \"split\""));
     CHECK_THAT(all_errors(regime("groups = 3\n")), Contains("choose preset = \"gsfl\""));
     CHECK_THAT(all_errors(regime("preset = \"split\"\ncut = 3\ngroups = 3\n")), Contains("regime.groups applies only"));
+    CHECK_THAT(all_errors(regime("preset = \"fedavg\"\nsmash_noise = 0.5\n")),
+               Contains("regime.smash_noise applies only"));
+    CHECK_THAT(all_errors(regime("preset = \"split\"\ncut = 3\nsmash_noise = -1\n")), Contains("regime.smash_noise"));
     CHECK_THAT(all_errors(regime("preset = \"gsfl\"\ncut = 3\ngroup_lists = [[\"a\"]]\n")),
                Contains("regime.grouping = \"fixed\""));
     CHECK_THAT(all_errors(cnn("[sync]\nlost_client = \"skip\"\n")), Contains("sync.lost_client applies only"));

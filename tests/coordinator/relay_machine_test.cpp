@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include "bench.h"
+#include "common/text.h"
 #include "coordinator/decisions.h"
 
 namespace causeway {
@@ -126,6 +127,112 @@ TEST_CASE("an experiment of relays waits for a host, and fails by name when none
         bench.host(10s, "h1");
         CHECK(job_of<MakeModel>(bench.last) != nullptr);
     }
+}
+
+TEST_CASE("groups by labels rest on the histograms that policies share, and the log has them and who shares none",
+          "[relay_machine]") {
+    RelayMachine bench;
+    const auto client = [&](const std::string& name, std::vector<std::uint64_t> labels) {
+        auto hello = RelayMachine::splits();
+        hello.datasets = {{"digits", {}, 100, {8, 8, 1}, 2, std::move(labels)}};
+        bench.sessions[name] = bench.next;
+        bench.step(1s, SessionOpened{bench.next++, name, "client", hello});
+    };
+    client("a", {90, 10});
+    const auto* kept = persisted<SaveDeclaration>(bench.last);
+    REQUIRE(kept != nullptr);
+    CHECK(kept->datasets.front().labels.empty());  // shared, not stored
+    client("b", {90, 10});
+    client("c", {10, 90});
+    client("d", {10, 90});
+    const bool silent = GENERATE(false, true);
+    if (silent) {
+        client("e", {});
+    }
+    bench.host(1s, "h1");
+    bench.submit(2s, relay_experiment("groups = 2\ngrouping = \"labels\""));
+    bench.make_model(3s, 1);
+    const auto* made = bench.decision(decisions::groups);
+    REQUIRE(made != nullptr);
+    for (const auto& group : made->detail["groups"].items()) {
+        std::string members;
+        for (const auto& name : group.items()) {
+            members += name.text();
+        }
+        CAPTURE(members);
+        CHECK((members.find('a') != std::string::npos) != (members.find('b') != std::string::npos));
+        CHECK((members.find('c') != std::string::npos) != (members.find('d') != std::string::npos));
+    }
+    CHECK(made->detail["labels"]["c"].items().at(1).integer() == 90);
+    CHECK(made->detail["labels"].has("e") == false);
+    REQUIRE(made->detail["without_labels"].items().size() == (silent ? 1 : 0));
+    CHECK((!silent || made->detail["without_labels"].items().front().text() == "e"));
+}
+
+namespace {
+
+// One group of relay_experiment takes 360 bytes of parameters three times, and 10 x 18 values and gradients.
+constexpr std::uint64_t group_bytes = 3 * 360 + 2 * 4 * 10 * 18;
+
+Hello with_memory(std::uint64_t bytes) {
+    auto hello = RelayMachine::splits();
+    hello.memory = bytes;
+    return hello;
+}
+
+}  // namespace
+
+TEST_CASE("groups go to hosts that have room for them, and without room a run waits and fails with the numbers",
+          "[relay_machine]") {
+    RelayMachine bench;
+    for (const auto* name : {"a", "b", "c"}) {
+        bench.client(1s, name);
+    }
+    bench.host(1s, "h1", with_memory(2 * group_bytes + 5));
+    bench.submit(2s, relay_experiment("groups = 3", "start_timeout = \"60s\""));
+    CHECK(job_of<MakeModel>(bench.last) == nullptr);
+    SECTION("nobody helps") {
+        bench.step(62s, Tick{});
+        CHECK(bench.state(1) == "failed");
+        const auto& why = bench.experiment(1).saved().reason;
+        CHECK(why.starts_with("insufficient host memory for 3 groups of " + format_bytes(group_bytes)));
+        CHECK(why.find("h1 has " + format_bytes(2 * group_bytes + 5)) != std::string::npos);
+        CHECK(why.find("join --memory") != std::string::npos);
+    }
+    SECTION("a second host takes the third group") {
+        bench.host(10s, "h2", with_memory(group_bytes));
+        bench.make_model(11s, 1);
+        const auto* made = bench.decision(decisions::groups);
+        REQUIRE(made != nullptr);
+        std::map<std::string, int> groups;
+        for (const auto& host : made->detail["hosts"].items()) {
+            ++groups[host.text()];
+        }
+        CHECK(groups == std::map<std::string, int>{{"h1", 2}, {"h2", 1}});
+    }
+    SECTION("one that does not say how much it has takes all") {
+        bench.host(10s, "h2");
+        CHECK(job_of<MakeModel>(bench.last) != nullptr);
+    }
+}
+
+TEST_CASE("what another experiment has at a host is not there, until that one is over", "[relay_machine]") {
+    CoordinatorOptions two;
+    two.parallel = 2;
+    RelayMachine bench(two);
+    for (const auto* name : {"a", "b"}) {
+        bench.client(1s, name);
+    }
+    bench.host(1s, "h1", with_memory(2 * group_bytes - 1));
+    const auto one_client = relay_experiment("groups = 1", "cohort = 1");
+    bench.submit(2s, one_client);
+    bench.make_model(3s, 1);
+    REQUIRE(bench.state(1) == "running");
+    bench.submit(4s, one_client);
+    CHECK(job_of<MakeModel>(bench.last) == nullptr);
+    CHECK(bench.machine.experiments().at(1).host_bytes() == std::map<std::string, std::uint64_t>{{"h1", group_bytes}});
+    bench.ask(5s, "experiment.cancel", Json::object().set("experiment", 1));
+    CHECK(job_of<MakeModel>(bench.last) != nullptr);
 }
 
 TEST_CASE("clients that take no cells are not drawn, and the log says why", "[relay_machine]") {

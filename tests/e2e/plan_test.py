@@ -5,6 +5,7 @@ import unittest
 
 from federation import DIGITS, Federation, events, run
 from help_test import ROOT
+from relays_test import RelayFederation
 
 DATA = ("--data", f"digits={DIGITS}")
 
@@ -82,7 +83,43 @@ class Plan(unittest.TestCase):
         federation.join_clients(3)
         done = plan("digits-gsfl", "--state", federation.state, "--json")
         self.assertEqual(0, done.returncode, done.stderr)
-        self.assertEqual({0, 1, 2, 3}, {e["groups"] for e in events(done.stdout)})
+        self.assertEqual({0, 1, 2, 3}, {e["groups"] for e in events(done.stdout) if e["event"] == "plan"})
+        nodes = {e["node"]: e for e in events(done.stdout) if e["event"] == "plan_node"}
+        self.assertEqual({"client-1", "client-2", "client-3"}, set(nodes))
+        for node in nodes.values():
+            self.assertIn("speed", node["assumed"])
+            self.assertEqual((12.5e6, 12.5e6, 1), (node["uplink"], node["downlink"], node["slowness"]))
+
+    def test_a_federation_that_has_worked_is_planned_for_as_it_was_measured(self):
+        federation = RelayFederation(clients=3)
+        self.addCleanup(federation.close)
+        federation.start_coordinator()
+        for number in (1, 2, 3):
+            slow = ("--slow", "30x") if number == 2 else ()
+            federation.start_client(number, federation.token(f"client-{number}"), ("--allow", "split", *slow))
+            federation.children[f"client-{number}"].event(lambda e: "joined" in e.get("text", ""))
+        federation.join_host(1, "--memory", "500MB")
+        whole = federation.command("experiment", "submit", "digits-fedavg", "--json", "--set", "experiment.rounds=2",
+                                   "--set", "sync.min_clients=3")  # segments of the digits are too small for a rate
+        for experiment in (events(whole.stdout)[0]["experiment"], federation.submit()):
+            self.assertEqual("succeeded", federation.finish(experiment)["state"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "mine.toml")
+            with open(os.path.join(ROOT, "configs", "examples", "digits-gsfl.toml"), encoding="utf-8") as file:
+                before = file.read()
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(before)
+            done = plan(path, "--state", federation.state, "--set", "sync.min_clients=3", "--regime", "split", "--apply",
+                        "--json")
+            self.assertEqual(0, done.returncode, done.stderr + done.stdout)
+            with open(path, encoding="utf-8") as file:
+                self.assertIn('preset = "split"', file.read())
+        nodes = {e["node"]: e for e in events(done.stdout) if e["event"] == "plan_node"}
+        for node in nodes.values():
+            self.assertLessEqual(set(node["assumed"]), {"delay"}, node)  # the first beat that asks is 2 s after joining
+            self.assertGreater(node["uplink"], 0)
+        others = max(nodes["client-1"]["slowness"], nodes["client-3"]["slowness"])
+        self.assertGreater(nodes["client-2"]["slowness"], 3 * others)
 
 
 class Leakage(unittest.TestCase):

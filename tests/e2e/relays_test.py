@@ -158,6 +158,45 @@ class Relays(unittest.TestCase):
         self.federation.join_host(1, "--advertise", f"127.0.0.1:{free_port()}")  # nobody listens there
         self.check_end(self.federation.submit())
 
+    def test_noise_on_what_clients_send_is_drawn_again_by_the_simulator_and_a_replay(self):
+        self.start()
+        more = ("--set", "regime.smash_noise=0.5")
+        self.assertNotEqual(undisturbed(), undisturbed(*more))
+        self.check_end(self.federation.submit(*more), *more)
+
+    def test_groups_wait_for_hosts_with_room_and_without_room_the_reason_has_the_numbers(self):
+        self.federation.join_clients(3)
+        self.federation.join_host(1, "--memory", "2MB")  # room for one group of 1.01 MB
+        more = ("--set", "regime.groups=2", "--set", "sync.start_timeout=2s")
+        end = self.federation.finish(self.federation.submit(*more))
+        self.assertEqual("failed", end["state"])
+        for words in ("insufficient host memory for 2 groups of 1.01 MB", "host-1 has 2.00 MB", "join --memory"):
+            self.assertIn(words, end["reason"])
+        self.federation.join_host(2, "--memory", "2MB")
+        experiment = self.federation.submit(*more)
+        self.check_end(experiment, *more)
+        self.assertEqual({"host-1", "host-2"}, set(self.federation.decisions(experiment, "groups")[0]["hosts"]))
+
+    def test_groups_by_labels_rest_on_what_policies_share_and_who_shares_nothing_is_named(self):
+        for number in (1, 2, 3):
+            share = ("--share-labels",) if number < 3 else ()
+            self.federation.start_client(number, self.federation.token(f"client-{number}"), ("--allow", "split", *share))
+            self.federation.children[f"client-{number}"].event(lambda e: "joined" in e.get("text", ""))
+        self.federation.join_host()
+        more = ("--set", "regime.grouping=labels", "--set", "regime.groups=2")
+        experiment = self.federation.submit(*more)
+        self.assertEqual("succeeded", self.federation.finish(experiment)["state"])
+        told = events(self.federation.command("experiment", "explain", experiment, "--json").stdout)
+        self.assertEqual([("client-3", [1])], [(e["node"], e["rounds"]) for e in told if e["about"] == "labels"])
+        self.federation.children["client-3"].stop()
+        self.federation.start_client(3, allow=("--allow", "split", "--share-labels"))
+        self.federation.children["client-3"].event(lambda e: "joined" in e.get("text", ""))
+        shared = self.federation.submit(*more)
+        self.check_end(shared, *more)
+        first, second = (self.federation.decisions(e, "groups")[0] for e in (experiment, shared))
+        self.assertEqual((["client-3"], []), (first["without_labels"], second["without_labels"]))
+        self.assertEqual({"client-1", "client-2", "client-3"}, set(second["labels"]))
+
     def test_a_client_without_allow_split_is_not_drawn_and_the_reason_says_so(self):
         for number in (1, 2, 3):
             allow = ("--allow", "split") if number < 3 else ()

@@ -1,5 +1,6 @@
 // The planner against the cost model called by hand, and what it must prefer where one thing alone is scarce.
 #include "split/planner.h"
+#include "split/segment_memory.h"
 
 #include <algorithm>
 
@@ -41,6 +42,22 @@ const PlanRow& row_of(const std::vector<PlanRow>& rows, std::uint32_t cut, std::
 }
 
 }  // namespace
+
+TEST_CASE("what a host plans with for one group is the cost model's, and a segment of two parts is their sum",
+          "[unit][plan]") {
+    auto input = input_of(chain(), 4, 1e6, 2);
+    for (const std::uint32_t moments : {0u, 2u}) {
+        input.optimizer_moments = moments;
+        const auto layers = static_cast<std::uint32_t>(chain().layer_count());
+        for (std::uint32_t cut = 1; cut < layers; ++cut) {
+            const auto group = segment_memory(chain(), {{cut, layers}}, moments);
+            CHECK(3 * group.of(input.batch) == host_memory(3, costs_of(input, cut)));
+        }
+        const auto ends = segment_memory(chain(), {{0, 1}, {3, layers}}, moments);
+        CHECK(ends.of(7) == segment_memory(chain(), {{0, 1}}, moments).of(7) +
+                                segment_memory(chain(), {{3, layers}}, moments).of(7));
+    }
+}
 
 TEST_CASE("every regime is there once for each cut and group count, and no cut that sends raw inputs", "[unit][plan]") {
     const auto rows = predict_rounds(input_of(chain(), 4, 1e6, 2));

@@ -21,6 +21,7 @@ struct Triangle {
     Node b{own_b};
     std::vector<Bytes> forwarded;  // everything that the coordinator has sent
     Instant now = seconds(1);
+    bool b_stopped = false;
 
     Triangle() {
         connect(a, session_a, ConnectionKind::control);
@@ -68,13 +69,17 @@ struct Triangle {
         do {
             now += milliseconds(10);
             for (auto* node : {&a, &b, &coordinator}) {
-                node->core.tick(now);
+                if (node != &b || !b_stopped) {
+                    node->core.tick(now);
+                }
             }
             for (int turn = 0; turn < 40; ++turn) {
                 pass(a, coordinator, false);
-                pass(b, coordinator, false);
+                if (!b_stopped) {
+                    pass(b, coordinator, false);
+                    pass(coordinator, b, true);
+                }
                 pass(coordinator, a, false);
-                pass(coordinator, b, true);
             }
         } while (now < end);
     }
@@ -145,6 +150,24 @@ TEST_CASE("two nodes that reach only the coordinator have a stream through it, w
     CHECK(Triangle::why_closed(three.b) == "bye");
     CHECK(Triangle::why_closed(three.a) == "bye");
     CHECK(three.coordinator.take<PeerMessage>().size() == 2);  // the two hellos: it hears nothing of streams
+}
+
+TEST_CASE("a relayed half that stops is lost within two seconds, though relay and carrier go on", "[wire][relay]") {
+    Triangle three;
+    three.allow();
+    three.carriers();
+    three.dial(Triangle::line(three.own_b));
+    three.run(seconds(10));
+    REQUIRE(Triangle::why_closed(three.a).empty());
+    three.b_stopped = true;
+    const auto from = three.now;
+    std::string why;
+    while (why.empty() && three.now - from < seconds(10)) {
+        three.run(milliseconds(0));
+        why = Triangle::why_closed(three.a);
+    }
+    CHECK(why == "silent");
+    CHECK(three.now - from <= seconds(2));
 }
 
 TEST_CASE("a node without a relay connection is asked for one on its control connection", "[wire][relay]") {

@@ -55,16 +55,17 @@ inline Assign sample_assign(const Lease& lease) {
     assign.examples = 288;
     assign.microbatch = 8;
     assign.snapshot_every = "30s";
+    assign.smash_noise = 0.25;
     return assign;
 }
 
 inline std::vector<Message> sample_messages() {
     const Lease lease{3, 7, 11, 2};
-    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5, 4096, 8192}, sample_digest(2)};
-    const DatasetDeclaration digits{"digits", sample_digest(3), 1437, {8, 8, 1}, 10};
+    const HeldUpdate held{7, 11, sample_digest(1), 1234567, 359, {0.25, 718, 1.5, 4096, 8192, 1.25}, sample_digest(2)};
+    const DatasetDeclaration digits{"digits", sample_digest(3), 1437, {8, 8, 1}, 10, {140, 0, 1297}};
     const Assign assign = sample_assign(lease);
     std::vector<Message> all = {
-        Heartbeat{9, true},
+        Heartbeat{9, true, 7},
         ErrorNotice{ErrorKind::timed_out, "no_progress", "the transfer did not move for 10 s"},
         Bye{"stopped by the user"},
         Hello{1,
@@ -75,7 +76,8 @@ inline std::vector<Message> sample_messages() {
               {digits, digits},
               {held},
               {3, 5},
-              {"10.0.0.3:7401", "[::1]:7401"}},
+              {"10.0.0.3:7401", "[::1]:7401"},
+              8'000'000'000},
         Progress{lease, 5, 10, 0.75},
         Offer{lease, held},
         Decline{lease, "hours", "not between 8:00 and 18:00", "host-1"},

@@ -1,69 +1,13 @@
 // Streams between two link cores: who may, who may not, and until when. No sockets; time is the test's.
 #include <catch2/catch.hpp>
 
-#include "tests/wire/core_fixtures.h"
+#include "tests/wire/stream_pair.h"
 
 namespace causeway {
 namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr std::uint64_t experiment = 7;
-
-/// A client and a host, the client dialling; each with a roster of its own.
-struct Pair {
-    Federation federation;
-    Credentials client_credentials = federation.node(Role::client, "site-a");
-    Credentials host_credentials = federation.node(Role::host, "host-1");
-    Node client{client_credentials};
-    Node host{host_credentials};
-    Instant now = seconds(1);
-
-    static StreamPeer line(const Credentials& of, Instant expires, std::uint64_t in = experiment) {
-        return {of.identity.node, of.identity.role, certificate_fingerprint(of.certificate), in, expires};
-    }
-    void allow(Instant expires = seconds(60)) {
-        client.core.allow_streams({line(host_credentials, expires)});
-        host.core.allow_streams({line(client_credentials, expires)});
-    }
-    void dial(ConnectionId id, const StreamPeer& whom) {
-        REQUIRE(host.core.accept(id, "192.0.2.1:5000", now));
-        client.core.dial(id, {.to = {"192.0.2.2", 7401}, .kind = ConnectionKind::stream, .peer = whom}, now,
-                         test_now_s);
-        run(milliseconds(0));
-    }
-    void dial(ConnectionId id = 1) { dial(id, line(host_credentials, now + seconds(60))); }
-    void pass(Node& from, Node& to) {
-        from.core.flush(now);
-        for (auto& [id, frames] : from.network.sent) {
-            for (auto& frame : std::exchange(frames, {})) {
-                to.core.receive(id, frame, now, test_now_s);
-            }
-        }
-    }
-    void run(Duration length) {
-        const auto end = now + length;
-        do {
-            now += milliseconds(10);
-            client.core.tick(now);
-            host.core.tick(now);
-            for (int turn = 0; turn < 8; ++turn) {
-                pass(client, host);
-                pass(host, client);
-            }
-        } while (now < end);
-    }
-    static StreamData data(std::size_t size) {
-        StreamData made{{1, experiment, 1, 1}, 1, 0, 0, 0, 0, 1, 0, size, Bytes(size, std::byte{7})};
-        return made;
-    }
-};
-
-std::string why_closed(Node& node) {
-    const auto closed = node.take<PeerClosed>();
-    return closed.empty() ? "" : closed.front().why.code;
-}
 
 TEST_CASE("two nodes on each other's roster exchange data, and both know with whom", "[wire][streams]") {
     Pair pair;
@@ -94,6 +38,7 @@ TEST_CASE("messages that wait share frames, in order; a frame stays below what a
     Pair pair;
     pair.allow();
     pair.dial();
+    pair.run(seconds(3));  // on a line that answers at once frames become long
     pair.client.network.sent.clear();
     for (std::uint32_t i = 0; i < 12; ++i) {
         auto message = Pair::data(i == 6 ? 1 << 20 : 60 << 10);

@@ -296,6 +296,9 @@ TEST_CASE("the link holds a few pieces at a time, in order, and what waits is bo
     Desk desk(limits);
     desk.roster({});
     desk.open(1);
+    for (int i = 0; i < 4; ++i) {  // until pieces are as long as they may be
+        desk.table.handle(PeerMeasured{1, milliseconds(10)}, desk.now);
+    }
     desk.table.send("host-1", message(5 * max_chunk_bytes, 1), desk.now);
     desk.table.send("host-1", message(10, 2), desk.now);
     CHECK(desk.sent.size() == 2);

@@ -1,0 +1,30 @@
+// What one group's segment takes at the node that trains it: what a host plans with, and refuses beyond.
+//
+// Values and optimizer state are there twice, for the turn under way begins again from the last hand-over when its
+// client is lost; gradients once; and of one batch the values and gradients at every boundary. It is the cost model's
+// host memory (cost_model.h) for any layers. Pure, any thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "model/chain.h"
+#include "model/program.h"
+
+namespace causeway {
+
+struct SegmentMemory {
+    std::uint64_t fixed = 0;    // bytes, whatever a batch's size
+    std::uint64_t per_row = 0;  // and for each example of a batch
+
+    [[nodiscard]] std::uint64_t of(std::uint64_t rows) const { return fixed + per_row * rows; }
+};
+
+/// moments  arrays of the size of the parameters that the optimizer keeps
+SegmentMemory segment_memory(const Chain& chain, const std::vector<LayerInterval>& layers, std::uint64_t moments);
+
+/// "3 groups of 1.2 MB (segment and optimizer state twice, gradients, values of a batch of 32)"
+std::string to_text(const SegmentMemory& memory, std::size_t groups, std::uint64_t rows);
+
+}  // namespace causeway
