@@ -172,12 +172,12 @@ Result<std::vector<BenchRow>> bench_endurance(const BenchOptions&) {
 
 /// 25 million parameters: the peak beside what the design's formula allows.
 Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
-    constexpr std::uint64_t parameters = 999 * 25'000 + 25'000 + 25'000 * 1 + 1;
+    constexpr std::uint64_t parameters = 964 * 25'000 + 25'000 + 25'000 * 35 + 35;
     const BenchFolder folder;
     const Setup setup{.clients = 6,
                       .rounds = 4,
-                      .width = 999,
-                      .layers = R"("dense 25000", "dense 1")",
+                      .width = 964,
+                      .layers = R"("dense 25000", "dense 35")",
                       .sync = "min_clients = 6"};
     TRY_ASSIGN(const auto federation, start(folder, setup));
     std::vector<double> times;
