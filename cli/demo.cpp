@@ -160,9 +160,10 @@ Result<int> demo(const ShapedDemoOptions& options, Output output) {
             std::quick_exit(130);
         });
     }
-    output.line(fmt::format("{}: a coordinator and {} clients on this machine, {} on \"{}\", {} rounds",
-                            experiment.experiment.name, options.clients, experiment.regime.preset,
-                            experiment.data.dataset, experiment.experiment.rounds));
+    const bool cut = experiment.mesh.stages > 1;
+    output.line(fmt::format("{}: a coordinator{} {} clients{} on this machine, {} on \"{}\", {} rounds",
+                            experiment.experiment.name, cut ? "," : " and", options.clients, cut ? " and a host" : "",
+                            experiment.regime.preset, experiment.data.dataset, experiment.experiment.rounds));
     const auto done = run_in(options, local, output);
     const bool succeeded = done && (*done)["state"].text() == "succeeded";
     if (!succeeded) {
