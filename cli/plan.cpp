@@ -12,6 +12,7 @@
 #include "cli/plan_commands.h"
 #include "cli/plan_profile.h"
 #include "common/file.h"
+#include "common/json_lists.h"
 #include "common/text.h"
 #include "configs/split_plan.h"
 #include "configs/workload.h"
@@ -221,10 +222,6 @@ void print_nodes(const Subject& subject, Output output) {
                          format_bytes(static_cast<std::uint64_t>(client.downlink)) + "/s",
                          fmt::format("{:.1f} ms", 1e3 * client.delay), fmt::format("{:.2g}x", client.slowness),
                          what.empty() ? "" : join(what, ", ")});
-        auto list = Json::array();
-        for (const auto& part : what) {
-            list.push(part);
-        }
         output.object("plan_node", Json::object()
                                        .set("node", client.name)
                                        .set("uplink", client.uplink)
@@ -232,7 +229,7 @@ void print_nodes(const Subject& subject, Output output) {
                                        .set("delay_seconds", client.delay)
                                        .set("slowness", client.slowness)
                                        .set("examples", client.examples)
-                                       .set("assumed", std::move(list)));
+                                       .set("assumed", json_of(what)));
     }
     output.line(table({"client", "uplink", "downlink", "delay", "speed", "never measured, assumed"}, lines));
     for (const auto& [name, what] : subject.cast.assumed) {

@@ -8,6 +8,7 @@
 #include "cli/experiment_choice.h"
 #include "cli/experiment_file.h"
 #include "cli/run_commands.h"
+#include "common/json_lists.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -16,7 +17,7 @@ namespace {
 Result<int> resume(const ResumeOptions& options, Output output) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto parent, choose_experiment_id(*session, options.experiment, options.state, output));
-    auto request = Json::object().set("experiment", parent).set("set", as_array(options.set));
+    auto request = Json::object().set("experiment", parent).set("set", json_of(options.set));
     if (options.rounds != 0) {
         request.set("rounds", options.rounds);
     }

@@ -12,6 +12,7 @@
 #include "cli/model_file.h"
 #include "cli/operator_session.h"
 #include "cli/run_commands.h"
+#include "common/json_lists.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -74,14 +75,6 @@ Result<int> follow_experiment(OperatorSession& session, std::uint64_t id, const 
     return code;
 }
 
-Json as_array(const std::vector<std::string>& texts) {
-    auto array = Json::array();
-    for (const auto& text : texts) {
-        array.push(text);
-    }
-    return array;
-}
-
 namespace {
 
 /// Only demo and simulate divide a dataset; a submitted file that asks for it deserves a word.
@@ -102,7 +95,7 @@ Result<int> submit(const FileOptions& options, Output output) {
     TRY_ASSIGN(const auto experiment, load_experiment(options.file, overrides));
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     auto request = Json::object().set("file", text.text).set("file_name", text.file_name);
-    TRY_ASSIGN(const auto reply, session->ask("experiment.submit", request.set("set", as_array(overrides))));
+    TRY_ASSIGN(const auto reply, session->ask("experiment.submit", request.set("set", json_of(overrides))));
     const auto id = static_cast<std::uint64_t>(reply["id"].integer());
     output.object(Json::object().set("event", "submitted").set("experiment", id).set("name", reply["name"]));
     output.line(fmt::format("submitted experiment {} ({})", id, reply["name"].text()));

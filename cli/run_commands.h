@@ -13,7 +13,4 @@ namespace causeway::cli {
 /// Follows an experiment to its end; the exit code is the experiment's. `state` is for the words at the end.
 Result<int> follow_experiment(OperatorSession& session, std::uint64_t id, const std::string& state, Output output);
 
-/// The texts as a JSON array, for a request.
-[[nodiscard]] Json as_array(const std::vector<std::string>& texts);
-
 }  // namespace causeway::cli

@@ -11,6 +11,7 @@
 #include "cli/model_file.h"
 #include "cli/simulate_cast.h"
 #include "common/file.h"
+#include "common/json_lists.h"
 #include "common/random.h"
 #include "common/text.h"
 #include "configs/canonical.h"
@@ -217,10 +218,6 @@ Json summary_of(const World& world, const Follower& follower, const std::string&
     }
     std::ranges::sort(times);
     const auto count = static_cast<double>(std::max<std::size_t>(times.size(), 1));
-    auto broken = Json::array();
-    for (const auto& rule : world.broken_rules()) {
-        broken.push(rule);
-    }
     return Json::object()
         .set("clients", static_cast<std::uint64_t>(world.client_count()))
         .set("rounds", static_cast<std::uint64_t>(times.size()))
@@ -230,7 +227,7 @@ Json summary_of(const World& world, const Follower& follower, const std::string&
         .set("round_bytes_up", sum_of(follower.rounds(), "bytes_up") / count)
         .set("round_bytes_down", sum_of(follower.rounds(), "bytes_down") / count)
         .set("checks", world.invariants().checks())
-        .set("broken", std::move(broken))
+        .set("broken", json_of(world.broken_rules()))
         .set("replay", replay.empty() ? Json() : Json(replay));
 }
 

@@ -1,4 +1,4 @@
-// Lists of texts in JSON and back: names of nodes in decisions, commits and requests, words in replies.
+// Lists in JSON, and texts back: names of nodes in decisions, commits and requests, words and numbers in replies.
 //
 // Apart from json.h, which half of the folders include. What is no list gives none, as everywhere in Json: who must
 // know the difference asks before. Pure.
@@ -11,10 +11,11 @@
 
 namespace causeway {
 
-inline Json json_of(const std::vector<std::string>& texts) {
+template <class Value>
+Json json_of(const std::vector<Value>& values) {
     auto list = Json::array();
-    for (const auto& text : texts) {
-        list.push(text);
+    for (const auto& value : values) {
+        list.push(value);
     }
     return list;
 }

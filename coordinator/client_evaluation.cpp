@@ -1,6 +1,8 @@
 // See client_evaluation.h.
 #include "coordinator/client_evaluation.h"
 
+#include "common/json_lists.h"
+
 namespace causeway {
 namespace {
 
@@ -46,10 +48,6 @@ std::string ClientEvaluation::missing() const {
 }
 
 Request evaluate_request(const Assign& assignment) {
-    auto continues = Json::array();
-    for (const auto experiment : assignment.continues) {
-        continues.push(experiment);
-    }
     const auto body = Json::object()
                           .set("name", assignment.experiment_name)
                           .set("experiment", assignment.lease.experiment)
@@ -63,7 +61,7 @@ Request evaluate_request(const Assign& assignment) {
                           .set("cohort", assignment.cohort)
                           .set("regime", assignment.regime)
                           .set("submitted_by", assignment.submitted_by)
-                          .set("continues", std::move(continues));
+                          .set("continues", json_of(assignment.continues));
     return {evaluation_request(assignment.lease.experiment, assignment.lease.round), "evaluate", body.dump()};
 }
 

@@ -137,11 +137,7 @@ void ExperimentMachine::add_labels(const Turn& turn, GroupingInput& input, Json&
             without.push(client.name);
             continue;
         }
-        auto counts = Json::array();
-        for (const auto count : client.labels) {
-            counts.push(count);
-        }
-        histograms.set(client.name, std::move(counts));
+        histograms.set(client.name, json_of(client.labels));
     }
     detail.set("labels", std::move(histograms)).set("without_labels", std::move(without));
 }

@@ -176,26 +176,13 @@ namespace {
 Json describe_datasets(const std::vector<DatasetDeclaration>& datasets) {
     auto all = Json::array();
     for (const auto& dataset : datasets) {
-        auto shape = Json::array();
-        for (const auto size : dataset.shape) {
-            shape.push(size);
-        }
         all.push(Json::object()
                      .set("name", dataset.name)
                      .set("examples", dataset.examples)
-                     .set("shape", std::move(shape))
+                     .set("shape", json_of(dataset.shape))
                      .set("classes", dataset.classes)
                      .set("shares_labels", !dataset.labels.empty())
                      .set("sha256", dataset.digest.hex()));
-    }
-    return all;
-}
-
-/// Where other nodes reach it: a host that is connected.
-Json addresses(const Member* member) {
-    auto all = Json::array();
-    for (const auto& address : member != nullptr ? member->addresses : std::vector<std::string>()) {
-        all.push(address);
     }
     return all;
 }
@@ -209,7 +196,7 @@ Json describe_node(const std::string& node, const Member* member, const std::vec
                                         : "online")
         .set("software", member != nullptr ? Json(member->software) : Json())
         .set("compute", member != nullptr ? Json(member->compute_signature) : Json())
-        .set("addresses", addresses(member))
+        .set("addresses", member != nullptr ? json_of(member->addresses) : Json::array())
         .set("memory", member != nullptr && member->memory > 0 ? Json(member->memory) : Json())
         .set("datasets", describe_datasets(datasets));
 }

@@ -7,37 +7,20 @@
 //
 // Source: Thapa et al. 2022, SplitFedV2. (There the clients' order within a round is drawn; by name it needs no draw,
 // and no decision.)
-#include <fmt/format.h>
-
 #include "split/flow.h"
 
 namespace causeway {
 extern const Flow batch_major_flow;
 namespace {
 
-std::vector<Instruction> host_batch(LayerInterval layers) {
-    return {{.code = OpCode::receive, .index = first_client_cell, .payload = Payload::labels},
-            {.code = OpCode::receive, .index = first_client_cell, .payload = Payload::activations},
-            make_forward(layers),
-            {.code = OpCode::loss},
-            make_backward(layers),
-            {.code = OpCode::send, .index = first_client_cell, .payload = Payload::gradients},
-            make_step(layers)};
-}
-
 Result<Program> compile(const FlowInput& input) {
-    if (input.stages != 2 || input.cuts.size() != 1) {
-        return fail(ErrorKind::invalid, "bad_flow",
-                    fmt::format("batch-major needs two stages and the cut between them, not {} stages and {} cuts",
-                                input.stages, input.cuts.size()));
-    }
+    TRY(check_two_stages("batch-major", input));
     if (input.cell.stage != host_cell) {
         return compile_flow("split", input);
     }
     TRY_ASSIGN(const LayerInterval layers, stage_of(input.chain, input.cuts, input.cell.stage));
-    return Program{
-        {make_repeat(RepeatOver::epochs,
-                     {make_repeat(RepeatOver::batches, {make_repeat(RepeatOver::clients, host_batch(layers))})})}};
+    auto each_client = make_repeat(RepeatOver::clients, host_batch(layers, first_client_cell));
+    return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, {std::move(each_client)})})}};
 }
 
 }  // namespace

@@ -77,6 +77,25 @@ void collect(const std::vector<Instruction>& instructions, std::vector<bool>& to
 
 }  // namespace
 
+Status check_two_stages(std::string_view flow, const FlowInput& input) {
+    if (input.stages == 2 && input.cuts.size() == 1) {
+        return {};
+    }
+    return fail(ErrorKind::invalid, "bad_flow",
+                fmt::format("{} needs two stages and the cut between them, not {} stages and {} cuts", flow,
+                            input.stages, input.cuts.size()));
+}
+
+std::vector<Instruction> host_batch(LayerInterval layers, std::uint32_t client) {
+    return {{.code = OpCode::receive, .index = client, .payload = Payload::labels},
+            {.code = OpCode::receive, .index = client, .payload = Payload::activations},
+            make_forward(layers),
+            {.code = OpCode::loss},
+            make_backward(layers),
+            {.code = OpCode::send, .index = client, .payload = Payload::gradients},
+            make_step(layers)};
+}
+
 std::vector<LayerInterval> layers_of(const Program& program) {
     std::vector<bool> touched;
     collect(program.instructions, touched);

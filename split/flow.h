@@ -69,6 +69,15 @@ Result<Program> compile_flow(std::string_view name, const FlowInput& input);
 ///          before the first cut: what would cross it is the raw input
 Result<LayerInterval> stage_of(const Chain& chain, const std::vector<std::uint32_t>& cuts, std::uint32_t stage);
 
+/// For flows between a client and a host with one cut.
+///
+/// errors   invalid `bad_flow`, with the flow's name
+Status check_two_stages(std::string_view flow, const FlowInput& input);
+
+/// A host's work on one batch of the client in that cell. The gradient goes out before the host's own step, so that the
+/// client does not wait for it.
+std::vector<Instruction> host_batch(LayerInterval layers, std::uint32_t client);
+
 /// The layers that a program works on: what a node must hold to run it.
 std::vector<LayerInterval> layers_of(const Program& program);
 

@@ -8,15 +8,13 @@
 // parameters after step b - 1 - N, and so does its backward (a stash of weights as in PipeDream), whatever the timing.
 //
 // Source: Gupta and Raskar 2018, split learning; Thapa et al. 2022, SplitFed.
-#include <fmt/format.h>
-
 #include "split/flow.h"
 
 namespace causeway {
 extern const Flow split_flow;
 namespace {
 
-constexpr std::uint32_t client = client_cell, host = host_cell;
+constexpr std::uint32_t host = host_cell;
 
 std::vector<Instruction> client_batch(LayerInterval layers, std::uint32_t overlap) {
     std::vector<Instruction> batch{{.code = OpCode::load},
@@ -32,25 +30,11 @@ std::vector<Instruction> client_batch(LayerInterval layers, std::uint32_t overla
     return batch;
 }
 
-/// The gradient goes out before the host's own step, so the client does not wait for it.
-std::vector<Instruction> host_batch(LayerInterval layers) {
-    return {{.code = OpCode::receive, .index = client, .payload = Payload::labels},
-            {.code = OpCode::receive, .index = client, .payload = Payload::activations},
-            make_forward(layers),
-            {.code = OpCode::loss},
-            make_backward(layers),
-            {.code = OpCode::send, .index = client, .payload = Payload::gradients},
-            make_step(layers)};
-}
-
 Result<Program> compile(const FlowInput& input) {
-    if (input.stages != 2 || input.cuts.size() != 1) {
-        return fail(ErrorKind::invalid, "bad_flow",
-                    fmt::format("split needs two stages and the cut between them, not {} stages and {} cuts",
-                                input.stages, input.cuts.size()));
-    }
+    TRY(check_two_stages("split", input));
     TRY_ASSIGN(const LayerInterval layers, stage_of(input.chain, input.cuts, input.cell.stage));
-    auto batch = input.cell.stage == client ? client_batch(layers, input.overlap) : host_batch(layers);
+    const bool at_client = input.cell.stage == client_cell;
+    auto batch = at_client ? client_batch(layers, input.overlap) : host_batch(layers, client_cell);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 

@@ -10,11 +10,11 @@ four minutes with the default, whatever the machine.
 """
 import argparse
 import gzip
-import json
 import pathlib
 import struct
-import subprocess
 import tempfile
+
+from commands import events
 
 EXPERIMENT = """
 [experiment]
@@ -52,13 +52,6 @@ def cut_idx(source, target, count):
             item *= extent
         body = file.read(count * item)
     target.write_bytes(magic + struct.pack(f">{len(extents)}I", count, *extents[1:]) + body)
-
-
-def events(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stderr}{done.stdout[-2000:]}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def regime(groups, clients):

@@ -8,8 +8,8 @@ long one round takes over given links and clients. Their product is the time to 
 tests/bench/split_links.py shows how near the plan's times are to measured ones.
 """
 import argparse
-import json
-import subprocess
+
+from commands import events
 
 CLIENTS = 12
 ROUNDS = 30
@@ -26,13 +26,6 @@ REGIMES = [("federated", "fedavg", 0), ("split", "split", 1), ("gsfl 3", "gsfl",
            ("splitfed-v1", "splitfed-v1", CLIENTS), ("splitfed-v2", "splitfed-v2", CLIENTS)]
 LEVELS = (0.90, 0.95)
 COLOURS = ["#444444", "#c0392b", "#1f77b4", "#17becf", "#2ca02c", "#9467bd"]
-
-
-def events(command):
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stderr}")
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
 
 def common(options, model):
