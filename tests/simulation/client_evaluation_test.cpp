@@ -11,10 +11,11 @@ using namespace std::chrono_literals;
 
 constexpr std::uint32_t rounds = 4;
 
-std::string text(const std::string& evaluation) {
-    return points_experiment(rounds,
-                             "optimizer = { kind = \"sgd\", learning_rate = 0.2 }\nbatch = 8\nlocal_epochs = 1",
-                             "quorum = \"50%\"\nmin_clients = 2\nstraggler_deadline = \"20s\"\nrejoin = \"1s\"") +
+std::string text(const std::string& evaluation, const std::string& learning_rate = "0.2") {
+    return points_experiment(
+               rounds,
+               "optimizer = { kind = \"sgd\", learning_rate = " + learning_rate + " }\nbatch = 8\nlocal_epochs = 1",
+               "quorum = \"50%\"\nmin_clients = 2\nstraggler_deadline = \"20s\"\nrejoin = \"1s\"") +
            "\n[evaluation]\nwhere = \"clients\"\nholdout = \"20%\"\n" + evaluation;
 }
 
@@ -22,6 +23,7 @@ struct Run {
     std::vector<Json> events;
     Digest model;
     std::string state;
+    std::string reason;
     std::uint32_t evaluated = 0;  // the last round with an evaluation in the store
 };
 
@@ -44,7 +46,7 @@ Run run(const std::string& experiment, const std::vector<int>& delays,
     REQUIRE(world.run_until([&] { return world.over(1); }, 1h));
     world.run_for(1s);
     CHECK(world.broken_rules().empty());
-    Run done{world.events(), world.last_model(1), world.state(1)};
+    Run done{world.events(), world.last_model(1), world.state(1), world.reason(1)};
     for (const auto& event : done.events) {
         const bool measured = event["event"].text() == "round" && event["accuracy"].is_number();
         done.evaluated = measured ? static_cast<std::uint32_t>(event["round"].integer()) : done.evaluated;
@@ -104,9 +106,14 @@ TEST_CASE("a client that is lost is left out with its name said, and the run end
 }
 
 TEST_CASE("patience ends a run by what clients measure") {
-    const auto stopped = run(text("patience = 1\nmetric = \"loss\"\n"), {1, 5, 9});
+    const auto experiment = text("patience = 1\nmetric = \"loss\"\n", "2");  // steps so long that the loss grows
+    const auto stopped = run(experiment, {1, 5, 9});
     CHECK(stopped.state == "succeeded");
-    const auto again = run(text("patience = 1\nmetric = \"loss\"\n"), {90, 5, 1});
+    CHECK(stopped.evaluated < rounds);
+    CHECK_THAT(stopped.reason, Catch::StartsWith("early_stop: 1 rounds without a better loss than"));
+    CHECK_THAT(stopped.reason, Catch::EndsWith("of round " + std::to_string(stopped.evaluated - 1)));
+    const auto again = run(experiment, {90, 5, 1});
+    CHECK(again.reason == stopped.reason);
     CHECK(again.model == stopped.model);
     CHECK(again.events.size() == stopped.events.size());
 }
@@ -115,9 +122,13 @@ TEST_CASE("a restart of the coordinator in the middle still evaluates the last r
     const auto restarted = run(text(""), {1, 5, 9}, [](World& world) {
         REQUIRE(world.run_until([&] { return world.rounds(1) >= rounds; }, 1h));
         world.crash_coordinator(2s);
+        world.run_for(3s);  // whoever watched has lost its connection with it
+        world.request("experiment.watch", Json::object().set("experiment", 1).set("from", rounds));
     });
     CHECK(restarted.state == "succeeded");
     CHECK(restarted.model == run(text(""), {1, 5, 9}).model);
+    CHECK(restarted.evaluated == rounds);
+    CHECK(last_round(restarted)["evaluated_by_clients"]["count"].integer() == 3);
 }
 
 }  // namespace
