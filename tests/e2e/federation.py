@@ -18,9 +18,9 @@ DIGITS = os.path.join(BUILD, "data", "digits.csv.gz")
 DEADLINE_S = 60
 
 
-def run(*arguments, deadline=DEADLINE_S, stdin="", env=None):
+def run(*arguments, deadline=DEADLINE_S, stdin="", env=None, prefix=()):
     """One command to its end: CompletedProcess with text output."""
-    return subprocess.run([CAUSEWAY, *map(str, arguments)], capture_output=True, text=True, input=stdin,
+    return subprocess.run([*prefix, CAUSEWAY, *map(str, arguments)], capture_output=True, text=True, input=stdin,
                           timeout=deadline, env={**os.environ, **(env or {})})
 
 
@@ -94,9 +94,14 @@ class Child:
 
 
 class Federation:
-    """A coordinator and clients on loopback with the digits divided among them, as the demo does it."""
+    """A coordinator and clients on loopback with the digits divided among them, as the demo does it.
 
-    def __init__(self, clients=3, port=None, seed=7, holdout="20%", partition="dirichlet alpha=0.5"):
+    With `line` (long_line.py) the coordinator and the commands are at its near end, the clients at its far end.
+    """
+
+    def __init__(self, clients=3, port=None, seed=7, holdout="20%", partition="dirichlet alpha=0.5", line=None):
+        self.host = line.address if line else "127.0.0.1"
+        self.near, self.far = (line.near, line.far) if line else ((), ())
         self.folder = tempfile.mkdtemp(prefix="causeway-e2e-")
         self.state = os.path.join(self.folder, "coordinator")
         self.port = port or free_port()
@@ -107,14 +112,14 @@ class Federation:
         assert done.returncode == 0, done.stderr
 
     def start_coordinator(self, *more):
-        child = Child(["coordinator", "--json", "--state", self.state, "--listen", f"127.0.0.1:{self.port}",
-                       "--data", f"digits={self.parts}/holdout.csv.gz", *more], self.folder, "coordinator")
+        child = Child(["coordinator", "--json", "--state", self.state, "--listen", f"{self.host}:{self.port}",
+                       "--data", f"digits={self.parts}/holdout.csv.gz", *more], self.folder, "coordinator", self.near)
         self.children["coordinator"] = child
         child.listening = child.event(lambda e: e.get("event") == "listening")
         return child
 
     def token(self, name, *more):
-        done = run("token", "new", "--json", "--name", name, "--state", self.state, *more)
+        done = self.command("token", "new", "--json", "--name", name, *more)
         assert done.returncode == 0, done.stderr
         return events(done.stdout)[0]["token"]
 
@@ -123,7 +128,7 @@ class Federation:
         name = f"client-{number}"
         words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
                  "--data", f"digits={self.parts}/part-{number}.csv.gz"]
-        self.children[name] = Child(words, self.folder, name)
+        self.children[name] = Child(words, self.folder, name, self.far)
         return self.children[name]
 
     def join_clients(self, count):
@@ -133,7 +138,7 @@ class Federation:
             self.children[f"client-{number}"].event(lambda e: "joined" in e.get("text", ""))
 
     def command(self, *arguments, **options):
-        return run(*arguments, "--state", self.state, **options)
+        return run(*arguments, "--state", self.state, prefix=self.near, **options)
 
     def submit(self, *arguments):
         done = self.command("experiment", "submit", "digits-fedavg", "--json", *arguments)
@@ -141,7 +146,7 @@ class Federation:
         return events(done.stdout)[0]["experiment"]
 
     def watch(self, experiment):
-        return Child(["experiment", "watch", experiment, "--json", "--state", self.state], self.folder, "watch")
+        return Child(["experiment", "watch", experiment, "--json", "--state", self.state], self.folder, "watch", self.near)
 
     def finish(self, experiment, deadline=DEADLINE_S):
         """Waits for the end; the `done` event."""

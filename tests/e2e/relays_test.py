@@ -15,14 +15,14 @@ class RelayFederation(Federation):
         name = f"client-{number}"
         words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
                  "--data", f"digits={self.parts}/part-{number}.csv.gz", *allow]
-        self.children[name] = Child(words, self.folder, name)
+        self.children[name] = Child(words, self.folder, name, self.far)
         return self.children[name]
 
     def start_host(self, number, token="", *more):
         name = f"host-{number}"
         words = ["join", *([token] if token else []), "--json", "--state", os.path.join(self.folder, name),
-                 "--allow", "split", "--listen", "127.0.0.1:0", *more]
-        self.children[name] = Child(words, self.folder, name)
+                 "--allow", "split", "--listen", f"{self.host}:0", *more]
+        self.children[name] = Child(words, self.folder, name, self.near)
         return self.children[name]
 
     def join_host(self, number=1, *more):
