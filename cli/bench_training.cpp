@@ -197,7 +197,8 @@ Result<std::vector<BenchRow>> step_rows(const Workload& work, int threads, doubl
     });
     TRY(trained);
     const bool in_f32 = compute == Compute::f32;
-    const auto name = fmt::format("{},{} {}", work.name, in_f32 ? "" : " bf16,", threads_text(threads));
+    const auto how = in_f32 ? std::string() : fmt::format(" {},", to_string(compute));
+    const auto name = fmt::format("{},{} {}", work.name, how, threads_text(threads));
     const double step = 1e3 * time / work.steps;
     const double least = step_flops(work) / peak * 1e-6;
     f32_ms = in_f32 ? step : f32_ms;
@@ -208,7 +209,7 @@ Result<std::vector<BenchRow>> step_rows(const Workload& work, int threads, doubl
                  .note = in_f32 ? fmt::format("the arithmetic alone: {:.2f} ms at {:.0f} GFLOP/s, {:.0f} % of it",
                                               least, peak, 100 * least / step)
                                 : fmt::format("{:.2f} times f32", f32_ms / step),
-                 .target = !in_f32 ? "1.4 times f32" : threads == 2 ? std::string(work.target) : ""},
+                 .target = compute == Compute::bf16 ? "1.4 times f32" : threads == 2 ? std::string(work.target) : ""},
         BenchRow{.what = name + ", memory", .value = peak_memory(), .unit = "MiB", .note = "peak of the process",
                  .target = ""}};
 }
@@ -259,8 +260,9 @@ Result<std::vector<BenchRow>> bench_training(const BenchOptions& options) {
         TRY_ASSIGN(const auto device, Device::open("auto", {.threads = threads}));
         for (const auto& work : workloads()) {
             double f32_ms = 0;
-            for (const Compute compute : {Compute::f32, Compute::bf16}) {
-                if (work.name.find(options.rows) == std::string_view::npos || !device.check(compute)) {
+            for (const Compute compute : all_computes) {
+                if (work.name.find(options.rows) == std::string_view::npos || !device.check(compute) ||
+                    (compute == Compute::winograd && work.input.size() == 1)) {
                     continue;
                 }
                 TRY_ASSIGN(auto measured, step_rows(work, threads, peak, compute, f32_ms));

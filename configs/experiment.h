@@ -113,7 +113,7 @@ struct Experiment {
         std::uint32_t local_epochs = 1;
         std::string optimizer_state = "reset";  // reset | keep
         double clip_norm = 0;                   // of the whole gradient; 0: no bound
-        std::string compute = "f32";            // f32 | bf16
+        std::string compute = "f32";            // f32 | bf16 | winograd
         ScheduleOptions schedule;
         std::uint32_t microbatch = 0;          // examples at once, whose gradients add up to the batch's; 0: the batch
         std::uint32_t recompute = 0;           // layers of a block whose activations are computed again; 0: none

@@ -73,6 +73,10 @@ typedef enum cw_kind {
      * f32. A bias, what is added to, and db as the sums of dy are not rounded. Where a factor is not finite, results
      * are at least as little: any may then be NaN, since 0 stands for tiny numbers and pads blocks. A device whose
      * processor has no such instructions refuses it (CW_UNSUPPORTED).
+     * With CW_COMPUTE_WINOGRAD a convolution may be computed from sums of its factors (Winograd's way: fewer
+     * multiplications, all in f32); errors are then some ten times those of the plain sum. What is not finite, or would
+     * overflow in a sum of 36 values, may spread to the 16 places computed with it. Which shapes gain is the device's
+     * to say; the others, and devices without it, give the bits of CW_COMPUTE_F32.
      * Packed weights: a plan of a product with weights among its inputs may give packed_bytes; where it does, the
      * result has the same bits with packed weights as with plain ones. */
 
@@ -232,7 +236,7 @@ typedef enum cw_kind {
 /* integers[0] of kinds that can add to what is there. */
 typedef enum cw_write { CW_OVERWRITE = 0, CW_ACCUMULATE = 1 } cw_write;
 /* In what a product's factors are. */
-typedef enum cw_compute { CW_COMPUTE_F32 = 0, CW_COMPUTE_BF16 = 1 } cw_compute;
+typedef enum cw_compute { CW_COMPUTE_F32 = 0, CW_COMPUTE_BF16 = 1, CW_COMPUTE_WINOGRAD = 2 } cw_compute;
 
 /* What to compute. Unused fields are zero: two equal ops have equal bytes. */
 typedef struct cw_op {

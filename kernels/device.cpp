@@ -153,7 +153,14 @@ Result<Device> Device::open(std::string_view name, const DeviceOptions& options)
 std::string Device::signature() const { return handle_->backend.signature(handle_->device); }
 std::string_view Device::name() const { return handle_->backend.name; }
 
-std::string_view to_string(Compute compute) { return compute == Compute::bf16 ? "bf16" : "f32"; }
+std::string_view to_string(Compute compute) {
+    switch (compute) {
+        case Compute::bf16: return "bf16";
+        case Compute::winograd: return "winograd";
+        case Compute::f32: break;
+    }
+    return "f32";
+}
 
 Status Device::check(Compute compute) const {
     cw_op op = ops::matmul({.batch = 0, .inputs = 1, .outputs = 1});  // prepared without work

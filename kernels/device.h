@@ -8,6 +8,7 @@
 //   TRY(forward.run({x, w, b, y}));
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <map>
@@ -80,8 +81,10 @@ private:
     std::shared_ptr<Open> open_;
 };
 
-/// In what the factors of products are: f32, or rounded to bf16 (kernels/backend.h).
-enum class Compute { f32 = CW_COMPUTE_F32, bf16 = CW_COMPUTE_BF16 };
+/// How products are computed: in f32, with factors rounded to bf16, or in f32 with Winograd's convolutions
+/// (kernels/backend.h).
+enum class Compute { f32 = CW_COMPUTE_F32, bf16 = CW_COMPUTE_BF16, winograd = CW_COMPUTE_WINOGRAD };
+inline constexpr std::array all_computes = {Compute::f32, Compute::bf16, Compute::winograd};
 std::string_view to_string(Compute compute);
 
 /// An open backend.

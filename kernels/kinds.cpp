@@ -162,7 +162,8 @@ cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
     const int reals = kind.extra == Extra::epsilon ? 1 : 0;
     const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
     const auto compute = op.integers[CW_COMPUTE];
-    const bool compute_fits = compute == CW_COMPUTE_F32 || (compute == CW_COMPUTE_BF16 && is_product(op.kind));
+    const bool other_compute = compute == CW_COMPUTE_BF16 || compute == CW_COMPUTE_WINOGRAD;
+    const bool compute_fits = compute == CW_COMPUTE_F32 || (other_compute && is_product(op.kind));
     const bool rest_fits = compute_fits && std::all_of(op.integers + integers, op.integers + CW_COMPUTE, is_zero) &&
                            std::all_of(op.reals + reals, op.reals + CW_MAX_REALS, is_zero);
     if (!first_fits || !rest_fits) {

@@ -228,12 +228,12 @@ std::string to_text(const OptimizerSpec& spec) {
 }
 
 Result<Compute> parse_compute(std::string_view text) {
-    for (const Compute compute : {Compute::f32, Compute::bf16}) {
+    for (const Compute compute : all_computes) {
         if (text == to_string(compute)) {
             return compute;
         }
     }
-    return bad_optimizer(fmt::format("compute is f32 or bf16, not \"{}\"", text.substr(0, 40)));
+    return bad_optimizer(fmt::format("compute is f32, bf16 or winograd, not \"{}\"", text.substr(0, 40)));
 }
 
 double OptimizerStep::rate(const OptimizerSpec& spec) const {

@@ -29,7 +29,7 @@ struct OptimizerSpec;
 struct StepRule {
     Schedule schedule;
     double clip_norm = 0;            // of the gradient of all layers together; 0: no bound
-    Compute compute = Compute::f32;  // of the factors of products; parameters, gradients and moments are f32 always
+    Compute compute = Compute::f32;  // of products; parameters, gradients and moments are f32 always
     bool operator==(const StepRule&) const = default;
 };
 
@@ -75,7 +75,7 @@ Result<OptimizerSpec> parse_optimizer(std::string_view text);
 /// The canonical text, with every field: parse_optimizer(to_text(spec)) == spec, bit for bit.
 std::string to_text(const OptimizerSpec& spec);
 
-/// "f32", "bf16". errors  invalid `bad_optimizer`
+/// "f32", "bf16", "winograd". errors  invalid `bad_optimizer`
 Result<Compute> parse_compute(std::string_view text);
 
 /// What an optimizer carries from step to step. `reset` at a sync is simply a fresh one.

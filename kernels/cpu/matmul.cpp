@@ -119,13 +119,13 @@ std::string_view instruction_set() {
     }
 }
 
+}  // namespace
+
 bool has_avx512() {
     const auto isa = dnnl::get_effective_cpu_isa();
     return (static_cast<unsigned>(isa) & static_cast<unsigned>(dnnl::cpu_isa::avx512_core)) ==
            static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
 }
-
-}  // namespace
 
 std::string onednn_signature() {
     const auto* version = dnnl::version();

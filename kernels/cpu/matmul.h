@@ -21,6 +21,9 @@ std::shared_ptr<OnednnEngine> make_onednn_engine(int threads);
 cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_op& op, std::unique_ptr<cw_plan>* plan,
                          cw_error* error);
 
+/// Whether oneDNN's code is for AVX-512: the processor's, or the lesser set that ONEDNN_MAX_CPU_ISA asks for.
+bool has_avx512();
+
 /// errors   CW_UNSUPPORTED: the op's compute needs instructions that this processor lacks, named
 cw_status check_compute(const cw_op& op, cw_error* error);
 /// oneDNN's name of the chosen code of a product ("brg:avx512_core"), empty where none is needed. Tests: never "ref".

@@ -102,14 +102,14 @@ def run_torch(name, threads):
 
 
 def run_causeway(program, name, threads):
-    """Every row of this network: with bf16 there are two."""
+    """Every row of this network: f32, and bf16 and Winograd's convolutions where there are."""
     out = subprocess.run([program, "bench", "training", "--rows", name, "--threads", str(threads), "--json"],
                          stdout=subprocess.PIPE, check=True, text=True).stdout
     rows = [json.loads(line) for line in out.splitlines()]
     found = {}
     for row in rows:
         if row.get("what", "").startswith(name):
-            kind = "bf16" if " bf16" in row["what"] else "f32"
+            kind = next((kind for kind in ("bf16", "winograd") if f" {kind}," in row["what"]), "f32")
             found.setdefault(kind, {})["mib" if row["unit"] == "MiB" else "ms"] = row["value"]
     return found
 

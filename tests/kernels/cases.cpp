@@ -37,12 +37,14 @@ std::vector<cw_op> matmul_ops(const ops::MatmulShape& shape) {
             ops::matmul_backward_weights(shape, ops::Write::overwrite, ops::Bias::absent)};
 }
 
-/// Each product also with bf16 factors.
-std::vector<cw_op> with_bf16(std::vector<cw_op> ops) {
-    const auto count = ops.size();
-    for (std::size_t i = 0; i < count; ++i) {
-        ops.push_back(ops[i]);
-        ops.back().integers[CW_COMPUTE] = CW_COMPUTE_BF16;
+/// Each product also in these ways.
+std::vector<cw_op> and_in(std::initializer_list<Compute> ways, std::vector<cw_op> ops) {
+    const auto plain = ops;
+    for (const Compute way : ways) {
+        for (const auto& op : plain) {
+            ops.push_back(op);
+            ops.back().integers[CW_COMPUTE] = static_cast<std::int64_t>(way);
+        }
     }
     return ops;
 }
@@ -88,7 +90,10 @@ const std::vector<Window> convolutions = {
     window_of(0, 4, 3, 2, 3, 1, 1, 1), window_of(1, 1, 1, 1, 1, 1, 0, 1),   window_of(2, 5, 1, 7, 3, 1, 1, 1),
     window_of(3, 6, 3, 16, 3, 1, 1, 1), window_of(2, 8, 16, 32, 3, 1, 1, 1), window_of(2, 7, 13, 11, 3, 2, 1, 1),
     window_of(2, 9, 32, 16, 5, 1, 2, 1), window_of(5, 6, 64, 64, 1, 1, 0, 1), window_of(2, 8, 32, 64, 1, 2, 0, 1),
-    window_of(2, 6, 6, 4, 3, 1, 1, 2),  window_of(2, 6, 32, 32, 3, 1, 1, 32), window_of(2, 8, 17, 33, 2, 2, 0, 1)};
+    window_of(2, 6, 6, 4, 3, 1, 1, 2),  window_of(2, 6, 32, 32, 3, 1, 1, 32), window_of(2, 8, 17, 33, 2, 2, 0, 1),
+    // Winograd's: one tile, tiles that end beyond the image, many channels.
+    window_of(1, 4, 32, 32, 3, 1, 1, 1), window_of(3, 7, 48, 64, 3, 1, 1, 1), window_of(5, 13, 32, 48, 3, 1, 1, 1),
+    window_of(7, 5, 272, 32, 3, 1, 1, 1)};
 /// Windows that cover each place of the image exactly once.
 Window tiled(std::int64_t batch, std::int64_t rows, std::int64_t columns, std::int64_t channels, std::int64_t window) {
     return {.batch = batch, .height = rows * window, .width = columns * window, .channels = channels,
@@ -166,7 +171,8 @@ std::vector<std::vector<double>> scalars_of(const cw_op& op) {
 
 std::string name_of(const cw_op& op, Values values) {
     std::string name(find_kind(op.kind)->name);
-    name += is_product(op.kind) && op.integers[CW_COMPUTE] == CW_COMPUTE_BF16 ? " bf16" : "";
+    const auto compute = static_cast<Compute>(op.integers[CW_COMPUTE]);
+    name += compute == Compute::f32 ? "" : fmt::format(" {}", to_string(compute));
     const auto& first = op.operands[0];
     name += op.integers[0] != 0 ? fmt::format(" [{}]", op.integers[0]) : "";
     name += fmt::format(" {} operands", op.operand_count);
@@ -273,13 +279,13 @@ void fill_integers(Buffer& buffer, const Case& tested, int operand, RandomStream
 std::vector<Case> correctness_cases() {
     std::vector<Case> cases;
     for (const auto& shape : matmul_shapes) {
-        add_cases(cases, with_bf16(matmul_ops(shape)));
+        add_cases(cases, and_in({Compute::bf16}, matmul_ops(shape)));
     }
     for (const auto n : lengths) {
         add_cases(cases, element_wise_ops(n));
     }
     for (const auto& window : convolutions) {
-        add_cases(cases, with_bf16(convolution_ops(window)));
+        add_cases(cases, and_in({Compute::bf16, Compute::winograd}, convolution_ops(window)));
     }
     for (const auto& window : pools) {
         add_cases(cases, pool_ops(window));
@@ -298,15 +304,16 @@ std::vector<Case> speed_cases() {
     std::vector<Case> cases;
     for (const auto& shape : {ops::MatmulShape{32, 64, 64}, ops::MatmulShape{32, 256, 256},
                               ops::MatmulShape{128, 784, 512}, ops::MatmulShape{64, 1024, 1024}}) {
-        for (const auto& op : with_bf16(
-                 {ops::matmul(shape), ops::matmul_backward_data(shape), ops::matmul_backward_weights(shape)})) {
+        for (const auto& op : and_in({Compute::bf16}, {ops::matmul(shape), ops::matmul_backward_data(shape),
+                                                       ops::matmul_backward_weights(shape)})) {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }
     for (const auto& window : {window_of(64, 27, 1, 32, 3, 1, 1, 1), window_of(64, 13, 32, 64, 3, 1, 1, 1),
                                window_of(64, 31, 64, 64, 3, 1, 1, 1)}) {
-        for (const auto& op : with_bf16({ops::convolution(window), ops::convolution_backward_data(window),
-                                         ops::convolution_backward_weights(window)})) {
+        for (const auto& op : and_in({Compute::bf16, Compute::winograd},
+                                     {ops::convolution(window), ops::convolution_backward_data(window),
+                                      ops::convolution_backward_weights(window)})) {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }

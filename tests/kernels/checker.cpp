@@ -28,8 +28,14 @@ Device open(std::string_view backend, int threads) {
     return *std::move(device);
 }
 
-bool in_bf16(const Case& tested) {
-    return is_product(tested.op.kind) && tested.op.integers[CW_COMPUTE] == CW_COMPUTE_BF16;
+bool is_in(Compute way, const Case& tested) {
+    return tested.op.integers[CW_COMPUTE] == static_cast<std::int64_t>(way);
+}
+
+/// Special factors may spread, but never vanish (kernels/backend.h): in bf16 as NaN, in a tile of Winograd's as either.
+bool may_spread(const Case& tested, double actual) {
+    return tested.values == Values::special && ((is_in(Compute::bf16, tested) && std::isnan(actual)) ||
+                                                (is_in(Compute::winograd, tested) && !std::isfinite(actual)));
 }
 
 /// |actual - expected| as a share of the allowed error: 0 when equal, NaN with NaN, or the same infinity.
@@ -57,9 +63,8 @@ void compare(const Case& tested, const Buffers& before, const Buffers& expected,
         }
         const auto allowed = allowed_error(tested, before, expected, k);
         for (std::size_t i = 0; i < actual[k].count(); ++i) {
-            // In bf16 special factors may spread, but never vanish (kernels/backend.h).
-            const bool spread = in_bf16(tested) && tested.values == Values::special && std::isnan(actual[k].value(i));
-            const double share = spread ? 0 : share_of(actual[k].value(i), expected[k].value(i), allowed[i]);
+            const double value = actual[k].value(i);
+            const double share = may_spread(tested, value) ? 0 : share_of(value, expected[k].value(i), allowed[i]);
             verdict.worst_share = std::max(verdict.worst_share, share);
             if (share > 1 && verdict.problem.empty()) {
                 verdict.problem = fmt::format("operand {} element {}: {} instead of {}, allowed {}", k, i,
@@ -151,7 +156,7 @@ Verdict check(std::string_view backend, const Case& tested, std::uint64_t seed) 
     const auto expected = run(open("reference", 1), tested, before);
     const auto device = open(backend, 1);
     const auto actual = run(device, tested, before);
-    if (!actual && in_bf16(tested) && actual.error().kind == ErrorKind::unsupported) {
+    if (!actual && is_in(Compute::bf16, tested) && actual.error().kind == ErrorKind::unsupported) {
         verdict.declined = true;
         return verdict;
     }

@@ -47,6 +47,33 @@ TEST_CASE("each kind is a case of the checker", "[kernels]") {
     }
 }
 
+TEST_CASE("Winograd's convolutions are used where they pay, and elsewhere the bits are the plain ones", "[kernels]") {
+    int used = 0, plain = 0;
+    for (const auto& tested : correctness_cases()) {
+        const auto& op = tested.op;
+        const bool winograd = op.integers[CW_COMPUTE] == CW_COMPUTE_WINOGRAD;
+        if (!winograd || tested.values == Values::special || op.operands[0].dims[0] == 0) {
+            continue;
+        }
+        auto same = tested;
+        same.op.integers[CW_COMPUTE] = CW_COMPUTE_F32;
+        const auto device = Device::open("cpu");
+        REQUIRE(device.has_value());
+        const auto operands = make_operands(tested, 1);
+        const auto asked = run(*device, tested, operands), usual = run(*device, same, operands);
+        REQUIRE((asked && usual));
+        const bool equal = std::ranges::equal(*asked, *usual, [](const auto& a, const auto& b) { return a.same_bits(b); });
+        const auto w = window_of(op);
+        const bool pays = w.channels >= 32 && w.outputs >= 32 && w.channels % 16 == 0 && w.outputs % 16 == 0 &&
+                          w.window_height == 3 && w.stride == 1 && w.groups == 1 && w.height >= 4;
+        INFO(tested.name);
+        CHECK((equal || (pays && cpu::has_avx512())));
+        (equal ? plain : used) += 1;
+    }
+    CHECK(plain > 0);
+    CHECK((used > 0) == cpu::has_avx512());
+}
+
 TEST_CASE("oneDNN never falls back to its slow reference code", "[kernels]") {
     cw_device* device = nullptr;
     cw_error error;

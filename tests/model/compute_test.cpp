@@ -116,7 +116,7 @@ TEST_CASE("an optimizer's text says in what it computes, and only when it is not
     REQUIRE(to_text(must(parse_optimizer("sgd compute=f32"))).find("compute") == std::string::npos);
     const auto wrong = parse_optimizer("sgd compute=f16");
     REQUIRE(wrong.error().code == "bad_optimizer");
-    REQUIRE(wrong.error().message.find("compute is f32 or bf16, not \"f16\"") != std::string::npos);
+    REQUIRE(wrong.error().message.find("compute is f32, bf16 or winograd, not \"f16\"") != std::string::npos);
 }
 
 }  // namespace causeway
