@@ -230,7 +230,13 @@ typedef enum cw_kind {
     CW_BATCH_NORM_BACKWARD = 74,
 
     /* ---- fused: from here on. A backend may decline one; it is then composed from required kinds ---- */
-    CW_FIRST_FUSED = 1000
+    CW_FIRST_FUSED = 1000,
+    /* CW_RELU in place, then CW_MAXPOOL of windows that cover each place of the image exactly once: x and y have the
+     * bits of the two.  0 x[B,H,W,C] inout, 1 y[B,R,S,C] out. */
+    CW_RELU_MAXPOOL = 1000,
+    /* CW_MAXPOOL_BACKWARD, then CW_RELU_BACKWARD, of the same windows; x as CW_RELU_MAXPOOL left it.
+     * 0 x[B,H,W,C] in, 1 y[B,R,S,C] in, 2 dy[B,R,S,C] in, 3 dx[B,H,W,C] out. */
+    CW_RELU_MAXPOOL_BACKWARD = 1001
 } cw_kind;
 
 /* integers[0] of kinds that can add to what is there. */

@@ -69,6 +69,9 @@ constexpr Kind all_kinds[] = {
      Extra::epsilon},
     {CW_BATCH_NORM_BACKWARD, "batch_norm_backward", "f32[NC] f32[C] f32[C] f32[C] f32[NC] f32[NC] f32[C] f32[C]", 0, 1,
      trainer, Extra::epsilon},
+    {CW_RELU_MAXPOOL, "relu_maxpool", "f32[BHWC] f32[BRSC]", 0, 0, trainer, Extra::tiles},
+    {CW_RELU_MAXPOOL_BACKWARD, "relu_maxpool_backward", "f32[BHWC] f32[BRSC] f32[BRSC] f32[BHWC]", 0, 0, trainer,
+     Extra::tiles},
 };
 
 constexpr std::int64_t largest_tensor = std::int64_t{1} << 40;  // elements: 4 TiB of f32, and products stay in int64
@@ -158,7 +161,8 @@ cw_status check_view(const Kind& kind, const cw_view& view, cw_error* error) {
 
 cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
     const auto is_zero = [](auto x) { return x == 0; };
-    const int integers = kind.extra == Extra::window ? window_integers : 1;
+    const bool window = kind.extra == Extra::window || kind.extra == Extra::tiles;
+    const int integers = window ? window_integers : 1;
     const int reals = kind.extra == Extra::epsilon ? 1 : 0;
     const bool first_fits = op.integers[0] >= 0 && op.integers[0] <= kind.largest_attribute;
     const auto compute = op.integers[CW_COMPUTE];
@@ -177,7 +181,11 @@ cw_status check_attributes(const Kind& kind, const cw_op& op, cw_error* error) {
     if (group_norm && (groups < 1 || op.operands[0].dims[2] % groups != 0)) {
         return fail_with(error, CW_INVALID, fmt::format("{}: the groups must divide the channels", kind.name));
     }
-    return kind.extra == Extra::window ? check_window(op, kind.name, error) : CW_OK;
+    const auto status = window ? check_window(op, kind.name, error) : CW_OK;
+    if (status == CW_OK && kind.extra == Extra::tiles && !tiles(window_of(op))) {
+        return fail_with(error, CW_INVALID, fmt::format("{}: the windows must tile the image", kind.name));
+    }
+    return status;
 }
 
 }  // namespace

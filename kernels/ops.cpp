@@ -171,6 +171,10 @@ cw_op maxpool(const Window& w) { return with_window(make(CW_MAXPOOL, {image_in(w
 cw_op maxpool_backward(const Window& w) {
     return with_window(make(CW_MAXPOOL_BACKWARD, {image_in(w), image_out(w), image_out(w), image_in(w)}), w, true);
 }
+cw_op relu_maxpool(const Window& w) { return with_window(make(CW_RELU_MAXPOOL, {image_in(w), image_out(w)}), w, true); }
+cw_op relu_maxpool_backward(const Window& w) {
+    return with_window(make(CW_RELU_MAXPOOL_BACKWARD, {image_in(w), image_out(w), image_out(w), image_in(w)}), w, true);
+}
 cw_op avgpool(const Window& w) { return with_window(make(CW_AVGPOOL, {image_in(w), image_out(w)}), w, true); }
 cw_op avgpool_backward(const Window& w) {
     return with_window(make(CW_AVGPOOL_BACKWARD, {image_out(w), image_in(w)}), w, true);

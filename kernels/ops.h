@@ -88,6 +88,9 @@ cw_op convolution_backward_weights(const Window& window, Write write = Write::ov
 cw_op maxpool(const Window& window);
 /// run({x, y, dy, dx})
 cw_op maxpool_backward(const Window& window);
+/// run({x, y}), run({x, y, dy, dx}): relu in place and maxpool, fused; the windows tile the image
+cw_op relu_maxpool(const Window& window);
+cw_op relu_maxpool_backward(const Window& window);
 /// run({x, y})
 cw_op avgpool(const Window& window);
 /// run({dy, dx})

@@ -20,7 +20,6 @@ Places places_of(const cw_op& op) {
         case CW_CONVOLUTION: return {0, op.operand_count - 1, 1};
         case CW_CONVOLUTION_BACKWARD_DATA: return {2, 0, 1};
         case CW_CONVOLUTION_BACKWARD_WEIGHTS: return {1, 0, 2};
-        case CW_MAXPOOL_BACKWARD: return {0, 1, -1};
         case CW_AVGPOOL_BACKWARD: return {1, 0, -1};
         default: return {0, 1, -1};
     }
@@ -48,6 +47,11 @@ bool fits(std::int64_t extent, std::int64_t padding, std::int64_t window, std::i
 }
 
 }  // namespace
+
+bool tiles(const Window& w) {
+    return w.stride == w.window_height && w.stride == w.window_width && w.above + w.below + w.left + w.right == 0 &&
+           w.out_height * w.stride == w.height && w.out_width * w.stride == w.width;
+}
 
 Window window_of(const cw_op& op) {
     const auto places = places_of(op);

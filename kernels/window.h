@@ -26,6 +26,8 @@ struct Window {
     [[nodiscard]] std::int64_t out_size() const { return out_height * out_width * outputs; }  // of one image
 };
 
+/// Whether the windows cover each place of the image exactly once.
+bool tiles(const Window& w);
 /// The geometry of an op whose operands fit its kind.
 Window window_of(const cw_op& op);
 /// errors   CW_INVALID: the dimensions contradict each other

@@ -115,6 +115,13 @@ public:
     /// cost     milliseconds at the first time for these shapes on this device
     [[nodiscard]] virtual Result<std::unique_ptr<LayerPlan>> prepare(PlanCache& plans, const Boundary& input,
                                                                      std::int64_t rows, Purpose purpose) const = 0;
+    /// The work of `before`, which runs in place on `input`, and of this layer behind it in one, where the device has a
+    /// fused kind for it: the same bits, the values between them included. Null: there is none.
+    [[nodiscard]] virtual Result<std::unique_ptr<LayerPlan>> prepare_fused(PlanCache&, const Layer& /*before*/,
+                                                                           const Boundary& /*input*/,
+                                                                           std::int64_t /*rows*/) const {
+        return std::unique_ptr<LayerPlan>();
+    }
 };
 
 /// A registry entry.

@@ -233,6 +233,7 @@ Result<Workspace::ForRows> Workspace::prepare_rows(std::int64_t rows) {
         TRY(provide(temporary_, plan->temporary_bytes()));
         made.layers[layer] = std::move(plan);
     }
+    TRY(prepare_fused(made, rows));
     if (!segment_.holds(chain_.layer_count() - 1)) {
         return made;
     }
@@ -369,40 +370,6 @@ Status Workspace::gradients_at(std::size_t boundary, std::vector<float>& into) c
     return get_operands(now_->gradients[boundary], into);
 }
 
-LayerForward Workspace::forward_call(std::size_t layer, Pass pass) const {
-    return {.inputs = now_->values[layer],
-            .outputs = now_->values[layer + 1],
-            .parameters = layer_parameters_[layer],
-            .scratch = scratch_[plan_.scratch[layer]].data(),
-            .temporary = temporary_.data(),
-            .version = values_version_,
-            .purpose = purpose_,
-            .pass = pass,
-            .layer = static_cast<std::uint32_t>(layer),
-            .draws = draws_};
-}
-
-Status Workspace::forward(LayerInterval layers, Purpose purpose, const Draws& draws) {
-    purpose_ = purpose;
-    draws_ = draws;
-    for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
-        if (!chain_.layer(layer).is_view()) {
-            TRY(now_->layers[layer]->forward(forward_call(layer)));
-        }
-        seen_[layer] = true;
-    }
-    return {};
-}
-
-Status Workspace::recompute(LayerInterval layers) {
-    for (std::size_t layer = layers.begin; layer < layers.end; ++layer) {
-        if (!chain_.layer(layer).is_view()) {
-            TRY(now_->layers[layer]->forward(forward_call(layer, Pass::again)));
-        }
-    }
-    return {};
-}
-
 /// The two copies are where the host waits for the device: once per batch.
 Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
     const Operand scores = now_->values.back().front();
@@ -426,22 +393,6 @@ Result<BatchLoss> Workspace::loss(Purpose purpose, double divisor) {
 Status Workspace::scores(std::span<float> into) const {
     ASSERT(static_cast<std::int64_t>(into.size()) == batch_elements(chain_.boundary(chain_.layer_count()), rows_));
     return device().copy(into.data(), now_->values.back().front().data, into.size_bytes(), CW_FROM_DEVICE);
-}
-
-Status Workspace::backward(LayerInterval layers) {
-    for (std::size_t layer = layers.end; layer-- > layers.begin;) {
-        if (now_->gradients[layer + 1].empty() || chain_.layer(layer).is_view()) {
-            continue;  // nothing below has parameters, or the gradient is already in place
-        }
-        const LayerBackward call{.forward = forward_call(layer),
-                                 .output_gradients = now_->gradients[layer + 1],
-                                 .input_gradients = now_->gradients[layer],
-                                 .parameter_gradients = layer_gradients_[layer],
-                                 .write = has_gradient_[layer] ? ops::Write::accumulate : ops::Write::overwrite};
-        TRY(now_->layers[layer]->backward(call));
-        has_gradient_[layer] = true;
-    }
-    return {};
 }
 
 Status Workspace::step(const OptimizerSpec& spec, Range range, const StepTime& time) {

@@ -132,6 +132,7 @@ private:
     /// All that depends on the number of rows.
     struct ForRows {
         std::vector<std::unique_ptr<LayerPlan>> layers;
+        std::vector<std::unique_ptr<LayerPlan>> fused;  // per layer: it and the next in one; null: each by itself
         std::vector<std::vector<Operand>> values;     // per boundary
         std::vector<std::vector<Operand>> gradients;  // per boundary; empty where nobody needs them
         LossPlan loss;                                // with gradient
@@ -154,6 +155,10 @@ private:
     Status allocate_batch();
     Status allocate_arenas();
     Result<ForRows> prepare_rows(std::int64_t rows);
+    Status prepare_fused(ForRows& made, std::int64_t rows);
+    [[nodiscard]] bool runs_fused(std::size_t layer, std::size_t end) const;
+    Status forward_fused(std::size_t layer);
+    Status backward_fused(std::size_t layer);
     Status provide(DeviceArray& memory, std::uint64_t bytes) const;
     void set_operands(ForRows& made, std::int64_t rows) const;
     Status use_rows(std::int64_t rows);

@@ -26,6 +26,8 @@ struct CpuDevice final : cw_device {
             case CW_CONVOLUTION_BACKWARD_WEIGHTS: return cpu::prepare_convolution(engine, op, plan, error);
             case CW_MAXPOOL:
             case CW_MAXPOOL_BACKWARD:
+            case CW_RELU_MAXPOOL:
+            case CW_RELU_MAXPOOL_BACKWARD:
             case CW_AVGPOOL:
             case CW_AVGPOOL_BACKWARD:
                 return cpu::prepare_threaded(op, cpu::pooling_kernel(op.kind), threads, plan, error);

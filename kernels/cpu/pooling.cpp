@@ -66,16 +66,36 @@ HWY_INLINE void each_channel(std::int64_t channels, Body body) {
 
 }  // namespace
 
-void maxpool_image(const Window& w, const float* x, float* y) {
+namespace {
+
+/// `value(d, pointer)` gives a place's value.
+template <class Value>
+HWY_INLINE void largest_of_windows(const Window& w, float* y, Value value) {
     each_window(w, [&](const Places& places, std::int64_t output) HWY_ATTR {
         each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             auto largest = hn::Set(d, -HUGE_VALF);
             places.each([&](std::int64_t place) HWY_ATTR {
-                const auto v = hn::LoadU(d, x + place + c);
+                const auto v = value(d, place + c);
                 largest = hn::IfThenElse(hn::Or(hn::Gt(v, largest), hn::IsNaN(v)), v, largest);
             });
             hn::StoreU(largest, d, y + output + c);
         });
+    });
+}
+
+}  // namespace
+
+void maxpool_image(const Window& w, const float* x, float* y) {
+    largest_of_windows(w, y, [&](auto d, std::int64_t place) HWY_ATTR { return hn::LoadU(d, x + place); });
+}
+
+/// One pass over the image instead of two: each place is in one window.
+void relu_maxpool_image(const Window& w, float* x, float* y) {
+    largest_of_windows(w, y, [&](auto d, std::int64_t place) HWY_ATTR {
+        const auto v = hn::LoadU(d, x + place);
+        const auto kept = hn::IfThenElseZero(hn::Or(hn::Gt(v, hn::Zero(d)), hn::IsNaN(v)), v);
+        hn::StoreU(kept, d, x + place);
+        return kept;
     });
 }
 
@@ -99,12 +119,6 @@ HWY_INLINE void each_claim(const Window& w, const float* x, const float* y, cons
     });
 }
 
-/// Whether each place of the image is in exactly one window.
-bool tiles(const Window& w) {
-    return w.stride == w.window_height && w.stride == w.window_width && w.above + w.below + w.left + w.right == 0 &&
-           w.out_height * w.stride == w.height && w.out_width * w.stride == w.width;
-}
-
 }  // namespace
 
 /// Where windows tile the image each place is written once, and its gradient is neither cleared before nor read: half
@@ -120,6 +134,14 @@ void maxpool_backward_image(const Window& w, const float* x, const float* y, con
     each_claim(w, x, y, dy, [&](auto d, std::int64_t place, auto takes, auto slope) HWY_ATTR {
         const auto before = hn::LoadU(d, dx + place);
         hn::StoreU(hn::IfThenElse(takes, hn::Add(before, slope), before), d, dx + place);
+    });
+}
+
+/// What relu cut off takes nothing; nor does a NaN, of which relu's backward pass lets nothing through.
+void relu_maxpool_backward_image(const Window& w, const float* x, const float* y, const float* dy, float* dx) {
+    each_claim(w, x, y, dy, [&](auto d, std::int64_t place, auto takes, auto slope) HWY_ATTR {
+        const auto passes = hn::And(takes, hn::Gt(hn::LoadU(d, x + place), hn::Zero(d)));
+        hn::StoreU(hn::IfThenElseZero(passes, hn::Add(hn::Zero(d), slope)), d, dx + place);
     });
 }
 
@@ -155,6 +177,8 @@ namespace causeway::cpu {
 
 HWY_EXPORT(maxpool_image);
 HWY_EXPORT(maxpool_backward_image);
+HWY_EXPORT(relu_maxpool_image);
+HWY_EXPORT(relu_maxpool_backward_image);
 HWY_EXPORT(avgpool_image);
 HWY_EXPORT(avgpool_backward_image);
 
@@ -189,6 +213,23 @@ void maxpool_backward(const cw_op& op, const cw_run& run, int threads) {
     });
 }
 
+void relu_maxpool(const cw_op& op, const cw_run& run, int threads) {
+    const auto w = window_of(op);
+    each_image(w, threads, [&](std::int64_t b) {
+        HWY_DYNAMIC_DISPATCH(relu_maxpool_image)
+        (w, operand<float>(run, 0) + b * w.in_size(), operand<float>(run, 1) + b * w.out_size());
+    });
+}
+
+void relu_maxpool_backward(const cw_op& op, const cw_run& run, int threads) {
+    const auto w = window_of(op);
+    each_image(w, threads, [&](std::int64_t b) {
+        HWY_DYNAMIC_DISPATCH(relu_maxpool_backward_image)
+        (w, operand<const float>(run, 0) + b * w.in_size(), operand<const float>(run, 1) + b * w.out_size(),
+         operand<const float>(run, 2) + b * w.out_size(), operand<float>(run, 3) + b * w.in_size());
+    });
+}
+
 void avgpool(const cw_op& op, const cw_run& run, int threads) {
     const auto w = window_of(op);
     each_image(w, threads, [&](std::int64_t b) {
@@ -211,6 +252,8 @@ ThreadedKernel pooling_kernel(std::int32_t kind) {
     switch (kind) {
         case CW_MAXPOOL: return {maxpool};
         case CW_MAXPOOL_BACKWARD: return {maxpool_backward};
+        case CW_RELU_MAXPOOL: return {relu_maxpool};
+        case CW_RELU_MAXPOOL_BACKWARD: return {relu_maxpool_backward};
         case CW_AVGPOOL: return {avgpool};
         case CW_AVGPOOL_BACKWARD: return {avgpool_backward};
         default: return {};

@@ -64,6 +64,22 @@ void maxpool_backward(const cw_op& op, const cw_run& run) {
     std::ranges::transform(sums, operand<float>(run, 3), [](double sum) { return static_cast<float>(sum); });
 }
 
+void relu_maxpool(const cw_op& op, const cw_run& run) {
+    const auto w = window_of(op);
+    auto* x = operand<float>(run, 0);
+    std::for_each(x, x + w.batch * w.in_size(), [](float& value) { value = value > 0 || std::isnan(value) ? value : 0; });
+    maxpool(op, run);
+}
+
+void relu_maxpool_backward(const cw_op& op, const cw_run& run) {
+    const auto w = window_of(op);
+    maxpool_backward(op, run);
+    for (std::int64_t i = 0; i < w.batch * w.in_size(); ++i) {
+        float& slope = operand<float>(run, 3)[i];
+        slope = operand<const float>(run, 0)[i] > 0 ? slope : 0;
+    }
+}
+
 void avgpool(const cw_op& op, const cw_run& run) {
     const auto w = window_of(op);
     each_window(w, [&](const Places& places) {
@@ -94,6 +110,8 @@ HostKernel pooling_kernel(std::int32_t kind) {
     switch (kind) {
         case CW_MAXPOOL: return maxpool;
         case CW_MAXPOOL_BACKWARD: return maxpool_backward;
+        case CW_RELU_MAXPOOL: return relu_maxpool;
+        case CW_RELU_MAXPOOL_BACKWARD: return relu_maxpool_backward;
         case CW_AVGPOOL: return avgpool;
         case CW_AVGPOOL_BACKWARD: return avgpool_backward;
         default: return nullptr;

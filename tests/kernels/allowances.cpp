@@ -63,7 +63,7 @@ double finite_largest_of(const Buffer& buffer) {
 /// Terms of the sum behind one output element of a product.
 double depth(const cw_op& op) {
     const auto& first = op.operands[0];
-    if (find_kind(op.kind)->extra == Extra::window) {
+    if (op.operands[0].rank == 4) {  // images
         const auto w = causeway::window_of(op);
         const auto window = static_cast<double>(w.window_height * w.window_width);
         switch (op.kind) {
@@ -202,6 +202,7 @@ std::vector<double> allowed_error(const Case& tested, const Buffers& operands, c
             return allowed;
         }
         case CW_MAXPOOL_BACKWARD:
+        case CW_RELU_MAXPOOL_BACKWARD:
             // A sum of at most one term per window over the place.
             return rounding_errors(slopes_made_positive(tested, operands)[output], depth(tested.op));
         case CW_SILU: {

@@ -118,7 +118,12 @@ std::vector<cw_op> convolution_ops(const Window& w) {
 }
 
 std::vector<cw_op> pool_ops(const Window& w) {
-    return {ops::maxpool(w), ops::maxpool_backward(w), ops::avgpool(w), ops::avgpool_backward(w)};
+    std::vector<cw_op> ops = {ops::maxpool(w), ops::maxpool_backward(w), ops::avgpool(w), ops::avgpool_backward(w)};
+    if (tiles(w)) {
+        ops.push_back(ops::relu_maxpool(w));
+        ops.push_back(ops::relu_maxpool_backward(w));
+    }
+    return ops;
 }
 
 std::vector<cw_op> norm_ops(const ops::NormShape& shape) {
@@ -317,7 +322,7 @@ std::vector<Case> speed_cases() {
             cases.push_back({name_of(op, Values::ordinary), op, {}});
         }
     }
-    for (const auto& op : pool_ops(window_of(64, 28, 32, 32, 2, 2, 0, 1))) {
+    for (const auto& op : pool_ops(tiled(64, 14, 14, 32, 2))) {
         cases.push_back({name_of(op, Values::ordinary), op, {}});
     }
     for (const auto& op : norm_ops({64, 1024, 64, 8, 1e-5})) {
@@ -338,7 +343,8 @@ namespace {
 void fill_pooled(const Case& tested, Buffers& operands) {
     const auto device = Device::open("reference");
     ASSERT(device.has_value());
-    auto plan = device->prepare(ops::maxpool(causeway::window_of(tested.op)));
+    const auto w = causeway::window_of(tested.op);
+    auto plan = device->prepare(tested.op.kind == CW_MAXPOOL_BACKWARD ? ops::maxpool(w) : ops::relu_maxpool(w));
     ASSERT(plan.has_value() && plan->run({operands[0].operand(), operands[1].operand()}).has_value());
 }
 
@@ -356,7 +362,7 @@ Buffers make_operands(const Case& tested, std::uint64_t seed) {
             fill_integers(operands.back(), tested, k, random);
         }
     }
-    if (tested.op.kind == CW_MAXPOOL_BACKWARD) {
+    if (tested.op.kind == CW_MAXPOOL_BACKWARD || tested.op.kind == CW_RELU_MAXPOOL_BACKWARD) {
         fill_pooled(tested, operands);
     }
     return operands;
@@ -380,6 +386,7 @@ Role role_of(const cw_op& op, int operand) {
         case CW_SGD:
         case CW_ADAM:
         case CW_ADAMW: return operand == 1 ? Role::in : Role::both;
+        case CW_RELU_MAXPOOL: return last ? Role::out : Role::both;
         case CW_AXPY: return last ? Role::both : Role::in;
         case CW_SCALE:
         case CW_EXACT_CARRY: return Role::both;
