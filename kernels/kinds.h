@@ -12,8 +12,8 @@
 namespace causeway {
 
 enum class Where { trainer_thread, any_thread };
-/// Attributes besides integers[0]: none, those of a window over images (kernels/window.h), of windows that tile them, or
-/// reals[0], an epsilon.
+/// Attributes besides integers[0]: none, those of a window over images (kernels/window.h), of windows that tile them,
+/// or reals[0], an epsilon.
 enum class Extra { none, window, tiles, epsilon };
 
 struct Kind {

@@ -1,7 +1,7 @@
 // One layer after another, forward and backward, and pairs of layers in one where the device can.
 //
-// A fused pair leaves the bits of its two layers, at the boundary between them too, so who cuts the chain there or looks
-// at it sees no difference. Thread: the trainer's.
+// A fused pair leaves the bits of its two layers, at the boundary between them too, so who cuts the chain there or
+// looks at it sees no difference. Thread: the trainer's.
 #include "model/workspace.h"
 
 namespace causeway {

@@ -1,6 +1,7 @@
-// Convolutions by oneDNN's direct primitives or, where it is asked for and pays, by its Winograd ones. Images are channels last, as everywhere; weights go into the primitive's
-// own blocked layout, at each run or once per version (packed): a copy of the weights costs little beside a convolution
-// over images, where plain layouts would cost a third or more of its speed.
+// Convolutions by oneDNN's direct primitives or, where it is asked for and pays, by its Winograd ones. Images are
+// channels last, as everywhere; weights go into the primitive's own blocked layout, at each run or once per version
+// (packed): a copy of the weights costs little beside a convolution over images, where plain layouts would cost a third
+// or more of its speed.
 //
 // The layout is what oneDNN chooses for the shape and the instruction set, never a timing. Weight gradients depend on
 // the number of threads (docs/performance.md). Winograd's code takes images in blocks of 16 channels; turning them from

@@ -67,7 +67,7 @@ void maxpool_backward(const cw_op& op, const cw_run& run) {
 void relu_maxpool(const cw_op& op, const cw_run& run) {
     const auto w = window_of(op);
     auto* x = operand<float>(run, 0);
-    std::for_each(x, x + w.batch * w.in_size(), [](float& value) { value = value > 0 || std::isnan(value) ? value : 0; });
+    std::for_each(x, x + w.batch * w.in_size(), [](float& v) { v = v > 0 || std::isnan(v) ? v : 0; });
     maxpool(op, run);
 }
 

@@ -62,7 +62,8 @@ TEST_CASE("Winograd's convolutions are used where they pay, and elsewhere the bi
         const auto operands = make_operands(tested, 1);
         const auto asked = run(*device, tested, operands), usual = run(*device, same, operands);
         REQUIRE((asked && usual));
-        const bool equal = std::ranges::equal(*asked, *usual, [](const auto& a, const auto& b) { return a.same_bits(b); });
+        const auto same_bits = [](const Buffer& a, const Buffer& b) { return a.same_bits(b); };
+        const bool equal = std::ranges::equal(*asked, *usual, same_bits);
         const auto w = window_of(op);
         const bool pays = w.channels >= 32 && w.outputs >= 32 && w.channels % 16 == 0 && w.outputs % 16 == 0 &&
                           w.window_height == 3 && w.stride == 1 && w.groups == 1 && w.height >= 4;
