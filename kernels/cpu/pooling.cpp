@@ -37,9 +37,32 @@ struct Places {
     }
 };
 
+/// The places of a window of 2x2 inside the image, without a loop.
+struct Square {
+    std::int64_t first, row_step, place_step;  // elements
+
+    template <class Visit>
+    HWY_INLINE void each(Visit visit) const {
+        visit(first);
+        visit(first + place_step);
+        visit(first + row_step);
+        visit(first + row_step + place_step);
+    }
+};
+
 /// visit(places, output's offset) for each window of an image.
 template <class Visit>
 HWY_INLINE void each_window(const Window& w, Visit visit) {
+    if (tiles(w) && w.stride == 2) {  // the usual pool, in which the loops over places cost as much as the work
+        const auto row_step = w.width * w.channels;
+        for (std::int64_t r = 0; r < w.out_height; ++r) {
+            for (std::int64_t s = 0; s < w.out_width; ++s) {
+                visit(Square{2 * r * row_step + 2 * s * w.channels, row_step, w.channels},
+                      (r * w.out_width + s) * w.channels);
+            }
+        }
+        return;
+    }
     for (std::int64_t r = 0; r < w.out_height; ++r) {
         const auto rows = reach_of(r, w.stride, w.above, w.window_height, w.height);
         for (std::int64_t s = 0; s < w.out_width; ++s) {
@@ -71,7 +94,7 @@ namespace {
 /// `value(d, pointer)` gives a place's value.
 template <class Value>
 HWY_INLINE void largest_of_windows(const Window& w, float* y, Value value) {
-    each_window(w, [&](const Places& places, std::int64_t output) HWY_ATTR {
+    each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
         each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             auto largest = hn::Set(d, -HUGE_VALF);
             places.each([&](std::int64_t place) HWY_ATTR {
@@ -104,7 +127,7 @@ namespace {
 /// visit(d, place, takes, slope) for each place of each window: whether it is the first of the largest.
 template <class Visit>
 HWY_INLINE void each_claim(const Window& w, const float* x, const float* y, const float* dy, Visit visit) {
-    each_window(w, [&](const Places& places, std::int64_t output) HWY_ATTR {
+    each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
         each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             const auto largest = hn::LoadU(d, y + output + c);
             const auto slope = hn::LoadU(d, dy + output + c);
@@ -147,7 +170,7 @@ void relu_maxpool_backward_image(const Window& w, const float* x, const float* y
 
 void avgpool_image(const Window& w, const float* x, float* y) {
     const auto share = static_cast<float>(1.0 / static_cast<double>(w.window_height * w.window_width));
-    each_window(w, [&](const Places& places, std::int64_t output) HWY_ATTR {
+    each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
         each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             auto sum = hn::Zero(d);
             places.each([&](std::int64_t place) HWY_ATTR { sum = hn::Add(sum, hn::LoadU(d, x + place + c)); });
@@ -159,7 +182,7 @@ void avgpool_image(const Window& w, const float* x, float* y) {
 void avgpool_backward_image(const Window& w, const float* dy, float* dx) {
     const auto share = static_cast<float>(1.0 / static_cast<double>(w.window_height * w.window_width));
     std::fill_n(dx, w.in_size(), 0.0f);
-    each_window(w, [&](const Places& places, std::int64_t output) HWY_ATTR {
+    each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
         each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             const auto slope = hn::Mul(hn::LoadU(d, dy + output + c), hn::Set(d, share));
             places.each([&](std::int64_t place) HWY_ATTR {
