@@ -115,7 +115,7 @@ Status Node::Parts::run() {
         if (now >= settle_at) {
             settle_at = now + settle_interval;
             files->settle();
-            if (session->working() || session->holds()) {
+            if (session->working() || session->holds() || rostered) {
                 transfers->want(connection);  // what is held here, the coordinator pulls when it has room
             }
         }
@@ -223,6 +223,7 @@ void Node::Parts::on(const StepStored& event) {
 void Node::Parts::on(const LinkEvent& event) {
     const auto closed = [this](const PeerClosed& e) {
         if (e.connection == connection) {
+            rostered = false;
             ++attempts;  // the next address, where there are several
             transfers->detach(e.connection);
             streams->detach(e.connection);
@@ -245,6 +246,11 @@ void Node::Parts::on(const LinkEvent& event) {
                 if (const auto there = options.reach.find(entry.node); there != options.reach.end()) {
                     entry.addresses = {there->second};
                 }
+            }
+            // Whoever may stream has a turn soon: nothing of it shall wait for a connection to be made.
+            rostered = !known.entries.empty();
+            if (rostered) {
+                transfers->want(connection);
             }
             return streams->roster(known, now);
         }

@@ -81,6 +81,7 @@ struct Node::Parts {
     std::size_t attempts = 0;
     std::int64_t started_unix_s = wall_clock_unix_s();
     bool welcomed = false;
+    bool rostered = false;  // somebody may stream with this node
     Instant now{};
     Instant wake_at = never;
     Instant settle_at{};

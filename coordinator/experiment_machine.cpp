@@ -327,8 +327,10 @@ RoundRecord* ExperimentMachine::find_record(std::uint32_t round) {
     return &records_[round - records_.front().round];
 }
 
+/// Also while a round is being finished: mostly the same nodes go on with the next, which opens in the commit's step.
 std::vector<StreamPair> ExperimentMachine::streams() const {
-    return phase_ == Phase::open ? round_->streams() : std::vector<StreamPair>{};
+    const bool working = phase_ == Phase::open || phase_ == Phase::finishing;
+    return working ? round_->streams() : std::vector<StreamPair>{};
 }
 
 std::vector<std::string> ExperimentMachine::members_in_round() const {

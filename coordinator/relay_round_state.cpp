@@ -389,11 +389,26 @@ FinishRound RelayRound::finish() const {
     return job;
 }
 
+/// Who may stream: streams are open before their turn comes, and stay for the next round's. Where that would be too many
+/// for a host, those at work and the next of each group.
 std::vector<StreamPair> RelayRound::streams() const {
+    std::map<std::string, std::size_t> clients_of;
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        clients_of[host_of_group_[group]] += of_relays_.relay.groups[group].size();
+    }
+    const auto here = [](const Node& node) { return node.session != 0 && !node.away && node.drop_code.empty(); };
     std::vector<StreamPair> pairs;
-    for (const auto& [number_of_turn, turn] : turns_) {
-        for (const auto& seat : turn.seats) {
-            pairs.push_back({seat.turn.client, seat.turn.host});
+    for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
+        const auto& host = host_of_group_[group];
+        const auto found = hosts_.find(host);
+        if (found == hosts_.end() || !here(found->second) || given_up_.contains(host)) {
+            continue;
+        }
+        const bool all_of_them = clients_of[host] <= limits::streams_held;
+        for (const auto& client : all_of_them ? of_relays_.relay.groups[group] : relay_.coming(group, 2)) {
+            if (here(clients_.at(client))) {
+                pairs.push_back({client, host});
+            }
         }
     }
     return pairs;

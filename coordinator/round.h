@@ -27,7 +27,7 @@ struct RoundPlan {
     Duration straggler_deadline{};  // 0: none
 };
 
-/// Two nodes that exchange streams now.
+/// Two nodes that may exchange streams: now, or as soon as their turn comes.
 struct StreamPair {
     std::string client;
     std::string host;

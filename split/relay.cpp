@@ -194,6 +194,17 @@ void Relay::mend() {
     }
 }
 
+std::vector<std::string> Relay::coming(std::uint32_t group, std::size_t most) const {
+    const Group& of = groups_.at(group);
+    std::vector<std::string> clients;
+    for (std::size_t place = of.next; place < of.tour.size() && clients.size() < most; ++place) {
+        if (!skipped_.contains(of.tour[place])) {
+            clients.push_back(of.tour[place]);
+        }
+    }
+    return clients;
+}
+
 std::size_t Relay::left(std::uint32_t group) const {
     const Group& of = groups_.at(group);
     const auto from = of.tour.begin() + static_cast<std::ptrdiff_t>(std::min(of.next, of.tour.size()));

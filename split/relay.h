@@ -118,6 +118,8 @@ public:
     /// Turns that are together and of which some are handed over: an earlier process did not live to log the others.
     /// They begin anew.
     void mend();
+    /// Who is at work in the group, and after it whose turn it is next, at most `most` in all.
+    [[nodiscard]] std::vector<std::string> coming(std::uint32_t group, std::size_t most) const;
     /// Clients of the tour that have not had their turn and still may, the one at work counted.
     [[nodiscard]] std::size_t left(std::uint32_t group) const;
     /// The group's last hand-over.

@@ -375,17 +375,17 @@ Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
 }
 
 /// Makes a frame: a chunk, or as many small messages as fit 64 KiB (frames have no meaning, and each costs a hand-over
-/// between threads), or the end of the stream. False when there is nothing.
+/// between threads), or the end of the stream. Of a stream only until a TLS record is full: a frame is heard when it has
+/// come whole, and on a slow line a batch would wait for those that were sent after it. False when there is nothing.
 bool LinkCore::seal_next(Peer& peer, Instant now) {
     if (!peer.channel || !peer.channel->is_open()) {
         return false;
     }
     Bytes frame;
     const bool packs = peer.kind == ConnectionKind::stream || peer.kind == ConnectionKind::relay;
-    const auto most = packs ? peer.stream_frame : small_frame;
-    while (!peer.outbox.empty() && frame.size() < most) {
-        const auto payload = payload_of(peer.outbox.front());
-        if (!frame.empty() && payload && (!packs || frame.size() + payload->size() > most)) {
+    const auto enough = packs ? least_stream_bytes : small_frame;
+    while (!peer.outbox.empty() && frame.size() < enough) {
+        if (!frame.empty() && !packs && payload_of(peer.outbox.front())) {
             break;
         }
         if (const auto sealed = seal_one(peer, frame); !sealed) {

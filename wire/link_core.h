@@ -120,7 +120,6 @@ private:
         std::uint64_t heartbeats = 0;
         std::uint64_t asked = 0;  // the heartbeat whose answer is awaited; 0: none
         Instant asked_at{};
-        std::size_t stream_frame = first_stream_bytes;  // several messages of a stream or a carrier go in one frame
         std::size_t bad_messages = 0;
         bool finished = false;  // close_notify is sealed
         bool counted = false;   // its bytes are part of the traffic

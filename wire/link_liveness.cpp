@@ -68,7 +68,6 @@ void LinkCore::watch_stream(Peer& peer, Instant now) {
 }
 
 void LinkCore::measure(Peer& peer, Duration round_trip) {
-    peer.stream_frame = paced(peer.stream_frame, round_trip, largest_stream_frame);
     events_.emplace_back(PeerMeasured{peer.id, round_trip});
 }
 

@@ -22,7 +22,6 @@ constexpr Duration heartbeat_interval(Pace pace) {
 
 constexpr std::size_t least_stream_bytes = 16 * 1024;         // one TLS record
 constexpr std::size_t first_stream_bytes = 64 * 1024;         // a second at 0.5 Mbit/s: before anything is measured
-constexpr std::size_t largest_stream_frame = 256 * 1024;
 
 /// What a stream sends at one time, from how long its peer's answers take: what is on its way is a sign of life only
 /// when it has come whole.

@@ -10,6 +10,7 @@ namespace {
 
 constexpr const char* idle_words = "nothing moves";
 constexpr Duration settle_pause = std::chrono::milliseconds(100);
+constexpr Duration ahead_pause = std::chrono::seconds(5);  // between attempts that nothing waits for
 // Who sends while the other side closes for idleness has sent into nothing; the other side has seen 30 s of silence.
 constexpr Duration direct_again = std::chrono::minutes(1);  // after the relay was needed
 constexpr Duration crossing = std::chrono::seconds(10);
@@ -50,6 +51,21 @@ void StreamTable::roster(const Roster& roster, Instant now) {
             give_up(key, route, {ErrorKind::refused, "not_on_roster", key.node + " is not on the roster any more"});
         }
     }
+    for (const auto& [key, line] : roster_) {
+        open_ahead(key, line, now);
+    }
+}
+
+/// Before there is anything to send: a turn that finds its stream open is spared seven round trips. Only by the side
+/// that has an address or whom nobody can reach; a side that listens waits.
+void StreamTable::open_ahead(const Key& key, const Line& line, Instant now) {
+    auto& route = routes_[key];
+    const bool ours = !line.addresses.empty() || !sink_.listens;
+    const bool tries = route.dialling != 0 || route.wake_at != never || route.wants_relay;
+    if (ours && route.current == 0 && !tries && now >= route.ahead_at && now < line.peer.expires) {
+        route.ahead_at = now + ahead_pause;
+        begin(key, route, now);
+    }
 }
 
 void StreamTable::send(const std::string& node, StreamData message, Instant now) {
@@ -62,6 +78,7 @@ void StreamTable::send(const std::string& node, StreamData message, Instant now)
                  "the coordinator does not say that this node may talk to " + node + " now"});
         return;
     }
+    route.began = route.waiting.empty() ? now : route.began;  // an attempt made ahead has its whole time from here on
     route.waiting_bytes += message.payload.size();
     route.waiting.push_back(std::move(message));
     if (route.waiting_bytes > limits_.waiting) {
@@ -123,7 +140,7 @@ void StreamTable::handle(LinkEvent&& event, Instant now) {
         }
     } else if (auto* said = std::get_if<PeerMessage>(&event)) {
         if (auto* piece = std::get_if<StreamData>(&said->message)) {
-            data(said->connection, std::move(*piece), now);
+            data(said->connection, std::move(*piece));
         } else if (std::holds_alternative<RelayOpen>(said->message)) {
             open_carrier(now);  // another node asks for us
         }
@@ -156,7 +173,7 @@ void StreamTable::opened(const PeerOpened& event, Instant now) {
     connections_.emplace(
         event.connection,
         Connection{
-            key, event.address, accepted, event.carrier, false, StreamAssembly(limits_.largest), {}, 0, now, {}});
+            key, event.address, accepted, event.carrier, false, StreamAssembly(limits_.largest), {}, 0, {}});
     if (route.current == 0) {
         route.current = event.connection;
         route.wake_at = never;
@@ -199,7 +216,8 @@ void StreamTable::closed(const PeerClosed& event, Instant now) {
 void StreamTable::attempt_failed(const Key& key, Route& route, const PeerClosed& event, Instant now) {
     route.dialling = 0;
     const bool relaying = std::exchange(route.relaying, false);
-    if (route.current != 0 || route.waiting.empty()) {
+    const auto line = roster_.find(key);
+    if (route.current != 0 || (route.waiting.empty() && line == roster_.end())) {
         return;  // the peer was faster, or nobody wants it any more
     }
     if (event.why.code == "not_on_roster" && now - route.began < limits_.settle) {
@@ -209,10 +227,9 @@ void StreamTable::attempt_failed(const Key& key, Route& route, const PeerClosed&
     if (relaying) {
         route.failures +=
             (route.failures.empty() ? "" : "; ") + ("by relay: " + event.why.code) + ": " + event.why.message;
-        give_up(key, route, {ErrorKind::disconnected, "no_route", key.node + " cannot be reached: " + route.failures});
+        no_way(key, route, {ErrorKind::disconnected, "no_route", key.node + " cannot be reached: " + route.failures});
         return;
     }
-    const auto line = roster_.find(key);
     const auto at = line != roster_.end() && route.next_address < line->second.addresses.size()
                         ? line->second.addresses[route.next_address].text()
                         : "?";
@@ -221,13 +238,12 @@ void StreamTable::attempt_failed(const Key& key, Route& route, const PeerClosed&
     advance(key, route, now);
 }
 
-void StreamTable::data(ConnectionId id, StreamData&& message, Instant now) {
+void StreamTable::data(ConnectionId id, StreamData&& message) {
     const auto found = connections_.find(id);
     if (found == connections_.end()) {
         return;
     }
     auto& connection = found->second;
-    connection.used_at = now;
     connection.heard = true;
     if (message.lease.experiment != connection.key.experiment) {
         sink_.close(id, {ErrorKind::refused, "wrong_experiment",
@@ -249,7 +265,6 @@ void StreamTable::sent(const PeerSent& event, Instant now) {
         return;
     }
     auto& connection = found->second;
-    connection.used_at = now;
     for (auto n = event.chunks; n > 0 && !connection.in_link.empty(); --n) {
         connection.in_link_bytes -= connection.in_link.front();
         connection.in_link.pop_front();
@@ -274,7 +289,7 @@ void StreamTable::advance(const Key& key, Route& route, Instant now) {
     route.wake_at = never;
     const auto line = roster_.find(key);
     if (line == roster_.end()) {
-        give_up(key, route, {ErrorKind::refused, "not_on_roster", key.node + " is not on the roster any more"});
+        no_way(key, route, {ErrorKind::refused, "not_on_roster", key.node + " is not on the roster any more"});
         return;
     }
     const auto& addresses = line->second.addresses;
@@ -293,11 +308,11 @@ void StreamTable::advance(const Key& key, Route& route, Instant now) {
 
 void StreamTable::go_by_relay(const Key& key, Route& route, Instant now) {
     if (control_ == 0) {
-        give_up(key, route,
-                {ErrorKind::disconnected, "no_route",
-                 key.node + " cannot be reached: " +
-                     (route.failures.empty() ? "it did not connect, and no address of it is known" : route.failures) +
-                     "; and there is no session whose coordinator could relay"});
+        no_way(key, route,
+               {ErrorKind::disconnected, "no_route",
+                key.node + " cannot be reached: " +
+                    (route.failures.empty() ? "it did not connect, and no address of it is known" : route.failures) +
+                    "; and there is no session whose coordinator could relay"});
         return;
     }
     route.direct_at = now + direct_again;
@@ -311,7 +326,7 @@ void StreamTable::go_by_relay(const Key& key, Route& route, Instant now) {
 void StreamTable::dial_by_relay(const Key& key, Route& route) {
     route.wants_relay = false;
     const auto line = roster_.find(key);
-    if (line == roster_.end() || route.waiting.empty() || route.current != 0) {
+    if (line == roster_.end() || route.current != 0) {
         return;
     }
     route.relaying = true;
@@ -343,10 +358,10 @@ void StreamTable::carrier_closed(const Error& why) {
     carrier_open_ = false;
     for (auto& [key, route] : routes_) {
         if (std::exchange(route.wants_relay, false)) {
-            give_up(key, route,
-                    {ErrorKind::disconnected, "no_route",
-                     key.node + " cannot be reached: " + (route.failures.empty() ? "" : route.failures + "; ") +
-                         "the coordinator's relay: " + why.code + ": " + why.message});
+            no_way(key, route,
+                   {ErrorKind::disconnected, "no_route",
+                    key.node + " cannot be reached: " + (route.failures.empty() ? "" : route.failures + "; ") +
+                        "the coordinator's relay: " + why.code + ": " + why.message});
         }
     }
 }
@@ -360,7 +375,7 @@ void StreamTable::pump(Route& route, Instant now) {
         const auto size = piece.payload.size();
         connection.in_link.push_back(size);
         connection.in_link_bytes += size;
-        connection.used_at = connection.sent_at = now;
+        connection.sent_at = now;
         route.waiting_bytes -= size;
         sink_.send(route.current, std::move(piece));
         if (message.payload.empty()) {
@@ -378,6 +393,17 @@ void StreamTable::give_up(const Key& key, Route& route, Error why) {
     sink_.owner.lost(key.node, why);
 }
 
+/// An attempt has failed. One that was made ahead is nobody's loss: the first message tries anew, or a later tick.
+void StreamTable::no_way(const Key& key, Route& route, Error why) {
+    if (route.waiting.empty()) {
+        route.wake_at = never;
+        route.wants_relay = false;
+        log_debug("streams", "not opened ahead: " + why.message);
+        return;
+    }
+    give_up(key, route, std::move(why));
+}
+
 /// For us it is over at once; the link says so to the peer.
 void StreamTable::close_connection(ConnectionId id, Error why) {
     const auto found = connections_.find(id);
@@ -389,17 +415,6 @@ void StreamTable::close_connection(ConnectionId id, Error why) {
 }
 
 void StreamTable::tick(Instant now) {
-    std::vector<ConnectionId> idle;
-    for (const auto& [id, connection] : connections_) {
-        const auto& route = routes_[connection.key];
-        const bool busy = route.current == id && !route.waiting.empty();
-        if (!connection.accepted && !busy && now - connection.used_at > limits_.idle) {
-            idle.push_back(id);
-        }
-    }
-    for (const auto id : idle) {
-        close_connection(id, bye(idle_words));
-    }
     const bool carries = std::ranges::any_of(connections_, [](const auto& c) { return c.second.carrier != 0; }) ||
                          std::ranges::any_of(routes_, [](const auto& r) { return r.second.dialling != 0; });
     carrier_used_ = carries ? now : carrier_used_;
@@ -411,6 +426,9 @@ void StreamTable::tick(Instant now) {
         if (now >= route.wake_at) {
             advance(key, route, now);
         }
+    }
+    for (const auto& [key, line] : roster_) {
+        open_ahead(key, line, now);
     }
     std::erase_if(routes_, [&](const auto& entry) {
         const auto& route = entry.second;

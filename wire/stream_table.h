@@ -2,7 +2,8 @@
 //
 // A route is a peer in an experiment. It has messages that wait, at most one connection that we send on, and, while
 // there is none, an attempt to get one: each address of the peer in turn, then the relay. Where the roster has no
-// address of the peer, the peer has ours and connects; we wait for it a while, then use the relay.
+// address of the peer, the peer has ours and connects; we wait for it a while, then use the relay. Routes are opened as
+// soon as the roster has their peer, and stay open as long as it does.
 //
 // threads  one: the streams' own
 #pragma once
@@ -60,7 +61,6 @@ private:
         StreamAssembly assembly;
         std::deque<std::size_t> in_link;  // sizes of what the link has not handed on yet
         std::size_t in_link_bytes = 0;
-        Instant used_at{};
         Instant sent_at{};  // zero: never
         std::size_t piece = first_stream_bytes;  // of a message, at most
     };
@@ -76,14 +76,16 @@ private:
         Instant wake_at = never;   // of the next try, or of the end of waiting for the peer
         bool wants_relay = false;  // as soon as the relay connection is there
         bool relaying = false;     // what is dialled goes by relay
+        Instant ahead_at{};        // before that no attempt is made for which nothing waits
         Instant direct_at{};       // before that the relay is tried at once: no address answered lately
     };
 
     void opened(const PeerOpened& event, Instant now);
     void closed(const PeerClosed& event, Instant now);
     void attempt_failed(const Key& key, Route& route, const PeerClosed& event, Instant now);
-    void data(ConnectionId id, StreamData&& message, Instant now);
+    void data(ConnectionId id, StreamData&& message);
     void sent(const PeerSent& event, Instant now);
+    void open_ahead(const Key& key, const Line& line, Instant now);
     void begin(const Key& key, Route& route, Instant now);
     void advance(const Key& key, Route& route, Instant now);
     void pump(Route& route, Instant now);
@@ -93,6 +95,7 @@ private:
     void carrier_opened(Instant now);
     void carrier_closed(const Error& why);
     void give_up(const Key& key, Route& route, Error why);
+    void no_way(const Key& key, Route& route, Error why);
     void close_connection(ConnectionId id, Error why);
 
     StreamSink sink_;

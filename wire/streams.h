@@ -1,8 +1,8 @@
 // Streams: what the cells of a split model send each other, from node to node.
 //
 // The owner says who may talk (the coordinator's roster) and sends whole messages to nodes by name; connections are
-// opened when there is something to send, to an address of the peer or through the coordinator's relay, and closed when
-// nothing has moved for a while. Messages to one node arrive whole and in order, or the node is reported as lost: there
+// opened as soon as the roster names a peer, to an address of it or through the coordinator's relay, so that no message
+// waits for them, and live as long as it does. Messages to one node arrive whole and in order, or the node is reported as lost: there
 // is no resending here, for a round knows better what to do about it.
 //
 // A thread of its own takes the events of the link's streams queue. Callbacks come on it and must not wait.
@@ -32,7 +32,7 @@ struct StreamLimits {
     Duration connect = std::chrono::seconds(3);        // per address
     Duration settle = std::chrono::seconds(3);         // the peer's roster may come later than ours
     Duration wait_for_peer = std::chrono::seconds(2);  // to connect to us, before the relay is tried
-    Duration idle = std::chrono::seconds(30);          // a connection costs the other side 57 KB
+    Duration idle = std::chrono::seconds(30);          // of the relay connection, without a stream in it
 };
 
 /// threads  thread-safe

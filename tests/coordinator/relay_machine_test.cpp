@@ -259,10 +259,23 @@ TEST_CASE("groups and their hosts are persisted with the cohort, before anybody 
     CHECK(groups->detail["examples"]["a"].integer() == 100);
     CHECK(bench.assigned().empty());
     REQUIRE(job_of<OpenRound>(bench.last) != nullptr);
+    REQUIRE(sent<Roster>(bench.last, bench.sessions["a"]) != nullptr);  // streams open while the round is made ready
+    CHECK(sent<Roster>(bench.last, bench.sessions["h1"])->entries.size() == 2);
     bench.opened(4s, 1);
     CHECK(bench.assigned().size() == 4);
-    CHECK(sent<Roster>(bench.last, bench.sessions["a"]) != nullptr);
-    CHECK(std::holds_alternative<Roster>(bench.last.send.front().message));
+}
+
+TEST_CASE("rosters stay as they are from one round to the next, and are taken back at the end", "[relay_machine]") {
+    auto bench = running();
+    bench.opened(4s, 1);
+    bench.all_turns(5s);
+    CHECK(sent<Roster>(bench.last, bench.sessions["h1"]) == nullptr);
+    bench.step(6s, SnapshotWritten{1, 1, RelayMachine::model(1, 1), 10, 1.0, 0, 0});
+    CHECK(sent<Roster>(bench.last, bench.sessions["a"]) == nullptr);
+    CHECK(sent<Roster>(bench.last, bench.sessions["h1"]) == nullptr);
+    REQUIRE_FALSE(bench.ask(7s, "experiment.cancel", Json::object().set("experiment", 1)).error);
+    REQUIRE(sent<Roster>(bench.last, bench.sessions["h1"]) != nullptr);
+    CHECK(sent<Roster>(bench.last, bench.sessions["h1"])->entries.empty());
 }
 
 TEST_CASE("a round of relays ends in one job with what its groups have come to, and hosts hear of the commit",

@@ -50,8 +50,11 @@ RelayRoundPlan random_plan(History& random) {
 /// Under way: {client, its group's turn is known to both}.
 std::vector<std::string> at_work(const RelayBench& bench) {
     std::vector<std::string> names;
-    for (const auto& pair : bench.round.streams()) {
-        names.push_back(pair.client);
+    const auto rows = bench.round.status();
+    for (const auto& row : rows.items()) {
+        if (row["attempt"].integer() != 0) {
+            names.push_back(row["node"].text());
+        }
     }
     return names;
 }

@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "coordinator/limits.h"
 #include "relay_bench.h"
 
 namespace causeway {
@@ -39,7 +40,51 @@ TEST_CASE("nobody is assigned before the round's segments are there", "[relay_ro
     CHECK(bench.turn("a", client).peers == std::vector<CellPeer>{{1, "h1"}});
     CHECK(bench.turn("a", host).peers == std::vector<CellPeer>{{0, "a"}});
     CHECK(bench.turn("a", host).examples == 5);
-    CHECK(bench.round.streams() == std::vector<StreamPair>{{"a", "h1"}});
+}
+
+TEST_CASE("a tour's clients may stream with its host before their turns, and until the round is over",
+          "[relay_round]") {
+    RelayBench bench(relay_plan({{"a", "b"}, {"c"}}, {"h1", "h2"}));
+    CHECK(bench.round.streams().empty());  // nobody is there
+    bench.all_come({"h1", "h2"});
+    const std::vector<StreamPair> everybody{{"a", "h1"}, {"b", "h1"}, {"c", "h2"}};
+    CHECK(bench.round.streams() == everybody);  // before anybody is assigned
+    bench.opened();
+    bench.hand_over("a");
+    bench.hand_over("c");
+    CHECK(bench.round.streams() == everybody);
+    SECTION("but not one that has no session") {
+        bench.go("a");
+        CHECK(bench.round.streams() == std::vector<StreamPair>{{"b", "h1"}, {"c", "h2"}});
+        bench.come("a");
+        CHECK(bench.round.streams() == everybody);
+    }
+    SECTION("nor one that is out of the round") {
+        bench.decline("b", client, "policy");
+        CHECK(bench.round.streams() == std::vector<StreamPair>{{"a", "h1"}, {"c", "h2"}});
+    }
+    SECTION("nor with a host that is gone; with the one that takes over") {
+        bench.go("h1");
+        CHECK(bench.round.streams() == std::vector<StreamPair>{{"c", "h2"}});
+        bench.tick(60s);
+        CHECK(bench.round.streams() == std::vector<StreamPair>{{"a", "h2"}, {"b", "h2"}, {"c", "h2"}});
+    }
+}
+
+TEST_CASE("of more clients than a host keeps streams for, those may that are at work or next", "[relay_round]") {
+    std::vector<std::string> tour;
+    for (std::size_t i = 0; i <= limits::streams_held; ++i) {
+        tour.push_back("c" + std::to_string(100 + i));
+    }
+    auto bench = under_way(relay_plan({tour}));
+    CHECK(bench.round.streams() == std::vector<StreamPair>{{"c100", "h1"}, {"c101", "h1"}});
+    bench.hand_over("c100");
+    CHECK(bench.round.streams() == std::vector<StreamPair>{{"c101", "h1"}, {"c102", "h1"}});
+    bench.step([&] { bench.round.expel("c102", "revoked", "by root", bench.last); });
+    CHECK(bench.round.streams() == std::vector<StreamPair>{{"c101", "h1"}, {"c103", "h1"}});
+    auto fewer = tour;
+    fewer.pop_back();
+    CHECK(under_way(relay_plan({fewer})).round.streams().size() == limits::streams_held);
 }
 
 TEST_CASE("a turn counts only when both segments are here, in either order", "[relay_round]") {
@@ -101,7 +146,7 @@ TEST_CASE("a client that comes back in time begins its turn anew, under another 
     auto bench = under_way(relay_plan({{"a", "b"}}));
     bench.offer("a", client);
     bench.go("a");
-    CHECK(bench.round.streams().empty());
+    CHECK(bench.round.streams() == std::vector<StreamPair>{{"b", "h1"}});
     bench.tick(59s);
     CHECK(bench.attempt("b") == 0);  // its group waits
     bench.come("a");

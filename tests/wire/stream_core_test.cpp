@@ -34,19 +34,20 @@ TEST_CASE("two nodes on each other's roster exchange data, and both know with wh
     CHECK(pair.client.core.stream_traffic().received == pair.client.core.traffic().received);
 }
 
-TEST_CASE("messages that wait share frames, in order; a frame stays below what a socket takes", "[wire][streams]") {
+TEST_CASE("messages that wait share a frame until it holds 16 KiB, in order, so that none waits for those behind it",
+          "[wire][streams]") {
     Pair pair;
     pair.allow();
     pair.dial();
-    pair.run(seconds(3));  // on a line that answers at once frames become long
+    pair.run(seconds(3));
     pair.client.network.sent.clear();
     for (std::uint32_t i = 0; i < 12; ++i) {
-        auto message = Pair::data(i == 6 ? 1 << 20 : 60 << 10);
+        auto message = Pair::data(i == 6 ? 1 << 20 : i % 2 == 0 ? 128 : 16 << 10);
         message.batch = i;
         pair.client.core.send(1, std::move(message));
     }
     pair.client.core.flush(pair.now);
-    CHECK(pair.client.network.sent[1].size() == 5);  // 4 and 2, the long one, 4 and 1
+    CHECK(pair.client.network.sent[1].size() == 7);  // labels with their values, the long one by itself
     for (const auto& frame : pair.client.network.sent[1]) {
         CHECK(frame.size() <= max_sealed_bytes);
     }

@@ -140,12 +140,12 @@ struct Desk {
 const Error gone{ErrorKind::disconnected, "connection_lost", "gone"};
 const Error nothing_there{ErrorKind::disconnected, "unreachable", "nothing answers there"};
 
-TEST_CASE("the first message opens a connection to exactly the rostered peer, and waits for it", "[wire][streams]") {
+TEST_CASE("a roster opens a connection to exactly the rostered peer, and messages wait for it", "[wire][streams]") {
     Desk desk;
     desk.roster({"10.0.0.3:7401"});
     REQUIRE(desk.allowed.size() == 1);
     CHECK(desk.allowed.front().expires == desk.now + seconds(60));
-    CHECK(desk.dialled.empty());
+    REQUIRE(desk.dialled.size() == 1);
     desk.table.send("host-1", message(10, 1), desk.now);
     desk.table.send("host-1", message(20, 2), desk.now);
     REQUIRE(desk.dialled.size() == 1);
@@ -160,10 +160,76 @@ TEST_CASE("the first message opens a connection to exactly the rostered peer, an
     CHECK(desk.table.routes() == std::vector<std::string>{"host-1 direct 10.0.0.3:7401"});
 }
 
+TEST_CASE("a stream that is open before its first message carries it at once", "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.open(desk.dialled.at(0).id);
+    CHECK(desk.table.routes() == std::vector<std::string>{"host-1 direct 10.0.0.3:7401"});
+    desk.table.send("host-1", message(10), desk.now);
+    CHECK(desk.sent.size() == 1);
+    desk.pass(seconds(300));
+    desk.roster({"10.0.0.3:7401"});
+    CHECK(desk.dialled.size() == 1);
+    CHECK(desk.closed.empty());  // it lives as long as its line
+}
+
+TEST_CASE("an attempt that nothing waits for is nobody's loss: it is made again after a while, and at once when needed",
+          "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    desk.lose(desk.dialled.at(0).id, nothing_there);
+    desk.pass(seconds(4));
+    CHECK(desk.dialled.size() == 1);
+    CHECK(desk.lost.empty());
+    SECTION("after a while") {
+        desk.pass(seconds(2));
+        CHECK(desk.dialled.size() == 2);
+    }
+    SECTION("when there is something to send") {
+        desk.table.send("host-1", message(10), desk.now);
+        REQUIRE(desk.dialled.size() == 2);
+        desk.lose(desk.dialled.back().id, nothing_there);
+        CHECK(desk.lost.size() == 1);
+    }
+    SECTION("not for a line that is over") {
+        desk.roster({"10.0.0.3:7401"}, 1000);
+        desk.pass(seconds(60));
+        CHECK(desk.dialled.size() == 1);
+    }
+}
+
+TEST_CASE("a side that listens and has no address of its peer waits to be connected to", "[wire][streams]") {
+    Desk desk;
+    desk.roster({});
+    desk.pass(seconds(60));
+    CHECK(desk.dialled.empty());
+    CHECK(desk.lost.empty());
+}
+
+TEST_CASE("a message sent during an attempt made ahead has the whole time that a peer's roster may take",
+          "[wire][streams]") {
+    Desk desk;
+    desk.roster({"10.0.0.3:7401"});
+    const Error early{ErrorKind::refused, "not_on_roster", "not yet"};
+    const auto refuse_for = [&](Duration length) {
+        for (const auto end = desk.now + length; desk.now < end && desk.lost.empty();) {
+            desk.lose(desk.dialled.back().id, early);
+            desk.pass(milliseconds(100));
+        }
+    };
+    refuse_for(milliseconds(2800));
+    desk.table.send("host-1", message(10), desk.now);
+    refuse_for(milliseconds(2500));
+    CHECK(desk.lost.empty());
+    refuse_for(seconds(2));
+    CHECK(desk.lost.size() == 1);
+}
+
 TEST_CASE("each address is tried, and when none answers the owner hears once what each said", "[wire][streams]") {
     Desk desk;
     desk.roster({"10.0.0.3:7401", "[fd00::3]:7401"});
     desk.table.send("host-1", message(10), desk.now);
+    REQUIRE(desk.dialled.size() == 1);
     desk.lose(desk.dialled.at(0).id, nothing_there);
     REQUIRE(desk.dialled.size() == 2);
     CHECK(desk.dialled.at(1).options.to == Address{"fd00::3", 7401});
@@ -246,45 +312,34 @@ TEST_CASE("a connection that breaks is told once, and the next message opens ano
     desk.lose(id, gone);
     REQUIRE(desk.lost.size() == 1);
     CHECK(desk.lost.front() == std::pair<std::string, Error>("host-1", gone));
-    desk.pass(seconds(5));
+    CHECK(desk.table.routes().empty());
+    desk.pass(seconds(3));
     CHECK(desk.lost.size() == 1);
     CHECK(desk.dialled.size() == 1);
-    CHECK(desk.table.routes().empty());
     desk.table.send("host-1", message(10), desk.now);
     CHECK(desk.dialled.size() == 2);
 }
 
-TEST_CASE("the connecting side closes what has been idle; that is no loss to either side", "[wire][streams]") {
+TEST_CASE("a peer that closes a stream because it was idle is no loss, unless something was on its way",
+          "[wire][streams]") {
     Desk desk;
-    desk.roster({"10.0.0.3:7401"});
-    desk.table.send("host-1", message(10), desk.now);
-    const auto ours = desk.dialled.back().id;
-    desk.open(ours);
-    desk.pass(seconds(29));
-    CHECK(desk.closed.empty());
-    desk.pass(seconds(2));
-    REQUIRE(desk.closed.size() == 1);
-    CHECK(desk.closed.front().second.code == "bye");
-    desk.lose(ours, desk.closed.front().second);
-    CHECK(desk.lost.empty());
-
-    desk.open(1, "host-1");  // the other side's view: it is closed by the peer
-    desk.pass(seconds(60));
-    CHECK(desk.closed.size() == 1);
+    desk.roster({});
+    const Error idle = bye("nothing moves");  // what nodes of before say
+    desk.open(1, "host-1");
+    desk.pass(seconds(31));
     SECTION("nothing was on the way") {
-        desk.lose(1, desk.closed.front().second);
+        desk.lose(1, idle);
         CHECK(desk.lost.empty());
     }
     SECTION("a message was, and is lost") {
-        desk.roster({"10.0.0.3:7401"});
         desk.table.send("host-1", message(10), desk.now);
-        desk.lose(1, desk.closed.front().second);
+        desk.lose(1, idle);
         CHECK(desk.lost.size() == 1);
     }
     SECTION("half a message had come") {
         auto whole = message(2 * max_chunk_bytes);
         desk.arrive(1, cut_piece(whole));
-        desk.lose(1, desk.closed.front().second);
+        desk.lose(1, idle);
         CHECK(desk.lost.size() == 1);
     }
 }
@@ -368,7 +423,7 @@ TEST_CASE("an owner cuts off a peer that sends more than it should", "[wire][str
 
 TEST_CASE("a peer that connects anew takes the place of its earlier connection", "[wire][streams]") {
     Desk desk;
-    desk.roster({"10.0.0.3:7401"});
+    desk.roster({});
     desk.open(1);
     desk.open(2);
     REQUIRE(desk.closed.size() == 1);
@@ -435,6 +490,7 @@ TEST_CASE("the relay is used when no address answers: a connection to the coordi
             CHECK(desk.lost.front().second.message.find("by relay: peer_gone") != std::string::npos);
         }
         SECTION("and it is idle after a while") {
+            desk.table.roster({}, desk.now);
             desk.lose(inner.id, gone);
             desk.pass(seconds(32));
             REQUIRE_FALSE(desk.closed.empty());
