@@ -26,10 +26,12 @@ std::string number(const Json& value, const char* format, double scale = 1) {
 
 /// What the columns have no room for: the error of a regression, or how the worst tenth of the clients fares.
 std::string remark(const Json& event) {
-    if (event["critical_group"].is_number()) {
+    if (event["stream_bytes_up"].is_number()) {
         const auto streams = event["stream_bytes_up"].integer() + event["stream_bytes_down"].integer();
         return fmt::format(fmt::runtime(relay_columns_format), format_bytes(static_cast<std::uint64_t>(streams)),
-                           fmt::format("group {}", event["critical_group"].integer()));
+                           event["critical_group"].is_number()
+                               ? fmt::format("group {}", event["critical_group"].integer())
+                               : event["critical_client"].text());
     }
     if (event["rmse"].is_number()) {
         return fmt::format("  RMSE {:.4f}", event["rmse"].number());
@@ -51,9 +53,10 @@ std::string progress_bar(std::int64_t part, std::int64_t whole, int columns) {
            std::string(static_cast<std::size_t>(room - filled), '-') + "]";
 }
 
-/// Of relays also what clients and hosts streamed, and the group that the round waited for.
+/// Of relays also what clients and hosts streamed, and the group, or without groups the client, that the round waited
+/// for.
 std::string round_header(const Json& event) {
-    const bool relays = event["critical_group"].is_number();
+    const bool relays = event["stream_bytes_up"].is_number();
     return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time",
                        "ETA") +
            (relays ? fmt::format(fmt::runtime(relay_columns_format), "streams", "last") : std::string());
@@ -72,7 +75,7 @@ std::string round_line(const Json& event, const std::string& time_left) {
            remark(event);
 }
 
-/// Who is at work in which group, as far as a line has room: "  1:client-4 2:client-2".
+/// Who is at work in which group, as far as a line has room: "  1:client-4 2:client-2"; without groups just who.
 std::string turns_of(const std::vector<Json>& members) {
     constexpr std::size_t room = 32;
     std::string text;
@@ -81,7 +84,8 @@ std::string turns_of(const std::vector<Json>& members) {
         if (!member.has("group") || (state != "working" && state != "uploading")) {
             continue;
         }
-        const auto turn = fmt::format(" {}:{}", member["group"].integer() + 1, member["node"].text());
+        const auto group = member["group"].is_number() ? fmt::format("{}:", member["group"].integer() + 1) : "";
+        const auto turn = " " + group + member["node"].text();
         if (text.size() + turn.size() > room) {
             return text + " ..";
         }
@@ -117,6 +121,8 @@ void LiveView::event(const Json& event) {
     const auto kind = event["event"].text();
     if (kind == "round") {
         round(event);
+    } else if (kind == "statistics") {
+        statistics(event);
     } else if (kind == "done") {
         done(event);
     }
@@ -160,6 +166,14 @@ void LiveView::round(const Json& event) {
     if (at_terminal()) {
         draw_progress(done, rounds, fmt::format("round {} of {}", done, rounds));
     }
+}
+
+/// Before the first round: nothing is trained in it, so it has no place in the table.
+void LiveView::statistics(const Json& event) {
+    output_.line(fmt::format("before round 1: {} columns summed over {} of {} clients  up {}  down {}  {}",
+                             event["columns"].integer(), event["clients"].integer(), event["cohort"].integer(),
+                             bytes(event["bytes_up"]), bytes(event["bytes_down"]),
+                             format_duration(from_seconds(event["seconds"].number()))));
 }
 
 /// A bar as wide as the rest of the line leaves room for.

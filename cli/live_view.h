@@ -1,6 +1,6 @@
 // The picture of a running experiment: one line per round, and at a terminal a progress bar redrawn below them.
 //
-// It is fed with the documented `--json` events (round, done) and nothing else, so that what a person sees and what a
+// It is fed with the documented `--json` events (statistics, round, done) and nothing else, so that what a person sees and what a
 // program reads cannot differ. To a pipe the lines are plain and nothing is redrawn. Main thread only.
 #pragma once
 
@@ -27,6 +27,7 @@ public:
 
 private:
     void round(const Json& event);
+    void statistics(const Json& event);
     void done(const Json& event);
     void draw_progress(std::int64_t done, std::int64_t rounds, const std::string& detail);
     void draw_bar(const std::string& text);

@@ -247,7 +247,7 @@ Result<Json> LocalFederation::run(const std::function<void(const Json&)>& each) 
         session_->ask(
             "experiment.submit",
             Json::object().set("file", canonical_toml(experiment)).set("file_name", experiment.experiment.name)));
-    return follow(1, each);
+    return follow(0, each);
 }
 
 Result<Json> LocalFederation::follow(std::uint32_t from, const std::function<void(const Json&)>& each) {

@@ -67,7 +67,7 @@ Result<int> follow_experiment(OperatorSession& session, std::uint64_t id, const 
         }
         return true;
     };
-    TRY(session.follow("experiment.watch", about(id).set("from", 1), each, idle));
+    TRY(session.follow("experiment.watch", about(id).set("from", 0), each, idle));
     if (code == exit_done) {
         output.line(fmt::format("next: {} experiment export {} --state {}", shell_quoted(own_path().string()), id,
                                 shell_quoted(state)));
@@ -159,8 +159,8 @@ void print_status(const Json& status, Output output) {
                         member["steps"].integer() > 0
                             ? fmt::format("{}/{}", member["step"].integer(), member["steps"].integer())
                             : "-"});
-        if (member.has("group")) {
-            rows.back().push_back(std::to_string(member["group"].integer() + 1));
+        if (member.has("host")) {
+            rows.back().push_back(member["group"].is_number() ? std::to_string(member["group"].integer() + 1) : "-");
             rows.back().push_back(member["host"].text());
         }
     }

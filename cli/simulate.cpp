@@ -152,12 +152,16 @@ public:
         const auto& host = world_.coordinator();
         if (host.up() && epoch_ != host.epoch()) {
             epoch_ = host.epoch();
-            world_.request("experiment.watch", Json::object().set("experiment", 1).set("from", rounds_.size() + 1));
+            const auto from = summed_ || !rounds_.empty() ? rounds_.size() + 1 : 0;
+            world_.request("experiment.watch", Json::object().set("experiment", 1).set("from", from));
         }
         for (const auto& replies = world_.replies(); seen_ < replies.size(); ++seen_) {
             const auto event = Json::parse(replies[seen_].body);
             if (event && (*event)["event"].text() == "round") {
                 rounds_.push_back(*event);
+                view_.event(*event);
+            } else if (event && (*event)["event"].text() == "statistics") {
+                summed_ = true;
                 view_.event(*event);
             } else if (event && (*event)["event"].text() == "done") {
                 done_ = *event;
@@ -173,6 +177,7 @@ private:
     LiveView& view_;
     std::uint64_t epoch_ = 0;
     std::size_t seen_ = 0;
+    bool summed_ = false;  // what came before round 1 was shown
     std::vector<Json> rounds_;
     Json done_;
 };

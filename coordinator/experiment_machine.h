@@ -109,15 +109,18 @@ public:
     [[nodiscard]] std::vector<std::string> usable(const Turn& turn) const;
     /// Members of the open round.
     [[nodiscard]] std::vector<std::string> members_in_round() const;
-    /// Nodes that exchange streams in the open round.
+    /// Nodes that may exchange streams in the open round.
     [[nodiscard]] std::vector<StreamPair> streams() const;
     /// What its groups take at their hosts, in bytes by the host's name.
     [[nodiscard]] std::map<std::string, std::uint64_t> host_bytes() const;
-    /// Published events in order: one per committed round once its evaluation is in, `done` last.
+    /// Published events in order: what a round of statistics has come to, one per committed round once its evaluation is
+    /// in, `done` last.
     [[nodiscard]] std::size_t event_count() const;
     [[nodiscard]] Json event(std::size_t index) const;
     /// The round of the first event; events are of rounds without gaps.
-    [[nodiscard]] std::uint32_t first_event_round() const { return records_.empty() ? 1 : records_.front().round + 1; }
+    [[nodiscard]] std::uint32_t first_event_round() const {
+        return records_.empty() ? 1 : records_.front().round + (summed_columns() ? 0 : 1);
+    }
     /// Committed rounds, ascending without gaps, from the initial model's or the parent's.
     [[nodiscard]] const std::vector<RoundRecord>& records() const { return records_; }
     /// nullptr: not committed here.
@@ -209,7 +212,9 @@ private:
     void publish();
     [[nodiscard]] RoundRecord* find_record(std::uint32_t round);
     [[nodiscard]] Json round_event(const RoundRecord& record) const;
+    [[nodiscard]] Json statistics_event(const RoundRecord& record) const;
     [[nodiscard]] Json done_event() const;
+    [[nodiscard]] bool summed_columns() const;
     [[nodiscard]] std::uint32_t committed_rounds() const;
 
     Identity identity_;

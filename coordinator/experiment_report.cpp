@@ -43,7 +43,12 @@ void ExperimentMachine::publish() {
 
 std::size_t ExperimentMachine::event_count() const {
     const auto rounds = records_.empty() ? 0 : published_ - records_.front().round;
-    return rounds + (over() ? 1U : 0U);
+    return rounds + (summed_columns() ? 1U : 0U) + (over() ? 1U : 0U);
+}
+
+/// Round 0 had members of its own: those whose columns were summed.
+bool ExperimentMachine::summed_columns() const {
+    return !records_.empty() && records_.front().round == 0 && records_.front().cohort > 0;
 }
 
 /// Made when somebody asks, so that ten thousand rounds are not kept twice.
@@ -51,7 +56,23 @@ Json ExperimentMachine::event(std::size_t index) const {
     if (over() && index + 1 == event_count()) {
         return done_event();
     }
-    return round_event(records_.at(index + 1));
+    if (summed_columns() && index == 0) {
+        return statistics_event(records_.front());
+    }
+    return round_event(records_.at(index + (summed_columns() ? 0 : 1)));
+}
+
+Json ExperimentMachine::statistics_event(const RoundRecord& record) const {
+    return Json::object()
+        .set("event", "statistics")
+        .set("experiment", id())
+        .set("round", record.round)
+        .set("clients", record.clients)
+        .set("cohort", record.cohort)
+        .set("columns", config_.data.shape.empty() ? 0U : config_.data.shape.back())
+        .set("bytes_up", record.bytes_up)
+        .set("bytes_down", record.bytes_down)
+        .set("seconds", record.seconds);
 }
 
 Json ExperimentMachine::round_event(const RoundRecord& record) const {
@@ -68,10 +89,13 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
         .set("bytes_down", record.bytes_down)
         .set("seconds", record.seconds)
         .set("model_sha256", record.model.hex());
-    if (record.critical_group != 0) {
-        event.set("stream_bytes_up", record.stream_bytes_up)
-            .set("stream_bytes_down", record.stream_bytes_down)
-            .set("critical_group", record.critical_group);
+    if (relays_) {
+        event.set("stream_bytes_up", record.stream_bytes_up).set("stream_bytes_down", record.stream_bytes_down);
+        if (relays_->turns == RelayPlan::Turns::together) {  // no groups: one client that the others waited for
+            event.set("critical_client", record.critical_client);
+        } else {
+            event.set("critical_group", record.critical_group);
+        }
     }
     add_figures(record, event);
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);

@@ -359,7 +359,7 @@ Json RelayRound::status() const {
                           .set("step", seat != nullptr ? seat->progress.step : 0)
                           .set("steps", seat != nullptr ? seat->progress.steps : 0)
                           .set("reason", node.drop_code.empty() ? Json() : Json(node.drop_code))
-                          .set("group", group)
+                          .set("group", together() ? Json() : Json(group))
                           .set("host", host_of_group_[group]));
         }
     }
@@ -373,11 +373,12 @@ Json RelayRound::relays() const {
         up += what.stream_up;
         down += what.stream_down;
     }
-    return Json::object()
-        .set("groups", static_cast<std::uint64_t>(host_of_group_.size()))
-        .set("critical_group", last_group_ + 1)
-        .set("stream_bytes_up", up)
-        .set("stream_bytes_down", down);
+    auto relays = Json::object().set("stream_bytes_up", up).set("stream_bytes_down", down);
+    if (together()) {  // whom a person calls a group is one client there
+        return relays.set("critical_client", of_relays_.relay.groups[last_group_].front());
+    }
+    return relays.set("groups", static_cast<std::uint64_t>(host_of_group_.size()))
+        .set("critical_group", last_group_ + 1);
 }
 
 FinishRound RelayRound::finish() const {

@@ -26,7 +26,8 @@ struct RoundRecord {
     std::uint64_t bytes_down = 0;
     std::uint64_t stream_bytes_up = 0;  // of a round of relays: smashed data and labels,
     std::uint64_t stream_bytes_down = 0;  // and cut gradients, between clients and hosts
-    std::uint32_t critical_group = 0;     // whose tour ended last, from 1; 0: no relays
+    std::uint32_t critical_group = 0;     // whose tour ended last, from 1; 0: no groups
+    std::string critical_client{};        // whose segment came last, where all clients train together
     std::optional<ModelEvaluated> evaluation{};
     std::string evaluation_note{};  // why there is none
 };
@@ -44,6 +45,7 @@ inline RoundRecord record_of(std::uint32_t round, const Digest& model, std::uint
     record.stream_bytes_up = static_cast<std::uint64_t>(relays["stream_bytes_up"].integer());
     record.stream_bytes_down = static_cast<std::uint64_t>(relays["stream_bytes_down"].integer());
     record.critical_group = static_cast<std::uint32_t>(relays["critical_group"].integer());
+    record.critical_client = relays["critical_client"].text();
     return record;
 }
 
