@@ -1,7 +1,7 @@
 // The picture of a running experiment: one line per round, and at a terminal a progress bar redrawn below them.
 //
-// It is fed with the documented `--json` events (statistics, round, done) and nothing else, so that what a person sees and what a
-// program reads cannot differ. To a pipe the lines are plain and nothing is redrawn. Main thread only.
+// It is fed with the documented `--json` events (statistics, round, done) and nothing else, so that what a person sees
+// and what a program reads cannot differ. To a pipe the lines are plain and nothing is redrawn. Main thread only.
 #pragma once
 
 #include <string>

@@ -113,8 +113,8 @@ public:
     [[nodiscard]] std::vector<StreamPair> streams() const;
     /// What its groups take at their hosts, in bytes by the host's name.
     [[nodiscard]] std::map<std::string, std::uint64_t> host_bytes() const;
-    /// Published events in order: what a round of statistics has come to, one per committed round once its evaluation is
-    /// in, `done` last.
+    /// Published events in order: what a round of statistics has come to, one per committed round once its evaluation
+    /// is in, `done` last.
     [[nodiscard]] std::size_t event_count() const;
     [[nodiscard]] Json event(std::size_t index) const;
     /// The round of the first event; events are of rounds without gaps.

@@ -23,8 +23,8 @@ constexpr std::uint32_t transfer_attempts = 6;  // 15.5 s of trying
 /// A relay's turn that breaks off for want of a connection between its nodes begins anew; after so many times its
 /// client is left out of the round: a link that breaks as often is none.
 constexpr std::uint32_t turn_attempts = 5;
-/// So many clients of one experiment keep their streams to a host for the whole of it: each costs the host 57 KB and two
-/// heartbeats a second. Of more, those have one that are at work or next.
+/// So many clients of one experiment keep their streams to a host for the whole of it: each costs the host 57 KB and
+/// two heartbeats a second. Of more, those have one that are at work or next.
 constexpr std::size_t streams_held = 64;
 /// Clients of one turn that are together: what the assignment of their host can name (wire/message.h).
 constexpr std::uint32_t clients_together = 1024;

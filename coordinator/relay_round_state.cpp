@@ -390,8 +390,8 @@ FinishRound RelayRound::finish() const {
     return job;
 }
 
-/// Who may stream: streams are open before their turn comes, and stay for the next round's. Where that would be too many
-/// for a host, those at work and the next of each group.
+/// Who may stream: streams are open before their turn comes, and stay for the next round's. Where that would be too
+/// many for a host, those at work and the next of each group.
 std::vector<StreamPair> RelayRound::streams() const {
     std::map<std::string, std::size_t> clients_of;
     for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {

@@ -375,8 +375,8 @@ Status LinkCore::seal_one(Peer& peer, Bytes& frame) {
 }
 
 /// Makes a frame: a chunk, or as many small messages as fit 64 KiB (frames have no meaning, and each costs a hand-over
-/// between threads), or the end of the stream. Of a stream only until a TLS record is full: a frame is heard when it has
-/// come whole, and on a slow line a batch would wait for those that were sent after it. False when there is nothing.
+/// between threads), or the end of the stream. Of a stream only until a TLS record is full: a frame is heard when it
+/// has come whole, and on a slow line a batch would wait for those that were sent after it. False: there is nothing.
 bool LinkCore::seal_next(Peer& peer, Instant now) {
     if (!peer.channel || !peer.channel->is_open()) {
         return false;

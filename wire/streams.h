@@ -2,8 +2,8 @@
 //
 // The owner says who may talk (the coordinator's roster) and sends whole messages to nodes by name; connections are
 // opened as soon as the roster names a peer, to an address of it or through the coordinator's relay, so that no message
-// waits for them, and live as long as it does. Messages to one node arrive whole and in order, or the node is reported as lost: there
-// is no resending here, for a round knows better what to do about it.
+// waits for them, and live as long as it does. Messages to one node arrive whole and in order, or the node is reported
+// as lost: there is no resending here, for a round knows better what to do about it.
 //
 // A thread of its own takes the events of the link's streams queue. Callbacks come on it and must not wait.
 #pragma once

@@ -66,6 +66,26 @@ TEST_CASE("nothing counts before all of it is here, then all does", "[relay_roun
     CHECK(results[0].segments.at(0) == bench.made("c", Side::client).digest);  // in the plan's order
 }
 
+TEST_CASE("who trains together has no group in any report, and the client that came last is named",
+          "[relay_round][together]") {
+    auto bench = under_way();
+    const auto rows = bench.round.status();
+    REQUIRE(rows.items().size() == 3);
+    for (const auto& row : rows.items()) {
+        CHECK(row["group"].is_null());
+        CHECK(row["host"].text() == "h1");
+    }
+    everybody_offers(bench);
+    bench.absorbed("c", Side::client);
+    bench.absorbed(all, Side::host);
+    bench.absorbed("a", Side::client);
+    bench.absorbed("b", Side::client);
+    const auto relays = bench.round.relays();
+    CHECK(relays["critical_client"].text() == "b");
+    CHECK_FALSE(relays.has("critical_group"));
+    CHECK_FALSE(relays.has("groups"));
+}
+
 TEST_CASE("a client that is lost takes all of them back to the start; what they had offered is void",
           "[relay_round][together]") {
     auto bench = under_way();

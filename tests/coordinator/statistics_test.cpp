@@ -100,6 +100,40 @@ TEST_CASE("the end of round 0 stores numbers, digest, participants, model and co
     CHECK(assign->program != "statistics");
 }
 
+TEST_CASE("a watch tells of round 0 before the first round, also after a restart, and of no other experiment's",
+          "[statistics]") {
+    MachineBench bench;
+    open_statistics(bench);
+    CHECK(bench.experiment(1).event_count() == 0);
+    give_sums(bench, 3s, "a");
+    give_sums(bench, 4s, "b");
+    end_statistics(bench, 5s);
+    const auto check = [](const ExperimentMachine& experiment) {
+        CHECK(experiment.first_event_round() == 0);
+        REQUIRE(experiment.event_count() == 1);
+        const auto event = experiment.event(0);
+        CHECK(event["event"].text() == "statistics");
+        CHECK(event["clients"].integer() == 2);
+        CHECK(event["cohort"].integer() == 2);
+        CHECK(event["columns"].integer() == 1);
+    };
+    check(bench.experiment(1));
+    const auto* commit = persisted<SaveCommit>(bench.last);
+    REQUIRE(commit != nullptr);
+    Recovered recovered{2, {}, {}};
+    recovered.experiments.push_back({.saved = bench.experiment(1).saved()});
+    recovered.experiments[0].rounds.push_back({0, commit->model, 10, commit->summary, std::nullopt});
+    MachineBench again({}, recovered);
+    check(again.experiment(1));
+
+    MachineBench other;
+    other.join(1s, "a");
+    other.submit(2s, bench_experiment(""));
+    other.make_model(3s, 1);
+    CHECK(other.experiment(1).first_event_round() == 1);
+    CHECK(other.experiment(1).event_count() == 0);
+}
+
 TEST_CASE("a restart in round 0 asks the same nodes, and one after it has the numbers", "[statistics]") {
     MachineBench first;
     open_statistics(first);
