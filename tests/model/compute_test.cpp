@@ -1,4 +1,4 @@
-// bf16 compute, and weights that are packed when they are used again: what changes, and what does not.
+// bf16 compute, Winograd's convolutions, and weights that are packed when they are used again: what changes, and what does not.
 #include "tests/model/fixtures.h"
 
 namespace causeway {
@@ -72,6 +72,25 @@ TEST_CASE("in bf16 too a chain cut anywhere gives the bits of the whole one", "[
     }
 }
 
+TEST_CASE("training by Winograd's convolutions comes to f32's values but for roundings, and to the same each time",
+          "[kernels][compute]") {
+    const Chain chain = make_chain({"conv 32 3x3", "relu", "conv 32 3x3", "maxpool 2", "flatten", "dense 4"}, image);
+    const auto trained = [&](const std::string& compute) {
+        TrainJob job = make_job(chain, 3, "sgd learning_rate=0.02 compute=" + compute);
+        job.batch = 16;
+        MemoryIo io = images();
+        Trainer trainer = open_trainer("cpu");
+        return must(trainer.train(job, io)).end.trainable.values;
+    };
+    const auto plain = trained("f32"), winograd = trained("winograd");
+    const bool has_it = must(Device::open("cpu")).signature().find("avx512") != std::string::npos;
+    REQUIRE(same_bits(plain, winograd) != has_it);
+    REQUIRE(same_bits(winograd, trained("winograd")));
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        REQUIRE(winograd[i] == Approx(plain[i]).margin(1e-5));
+    }
+}
+
 TEST_CASE("weights that were packed are packed anew after a step", "[property][compute]") {
     const TrainJob job = in_parts(job_with("sgd learning_rate=0.1 momentum=0.9"));
     const auto cpu = train("cpu", job).end.trainable.values;
@@ -110,9 +129,11 @@ TEST_CASE("packed weights give the scores of plain ones, bit for bit", "[propert
 }
 
 TEST_CASE("an optimizer's text says in what it computes, and only when it is not f32", "[unit][compute]") {
-    const auto spec = must(parse_optimizer("sgd learning_rate=0.1 compute=bf16"));
-    REQUIRE(spec.rule.compute == Compute::bf16);
-    REQUIRE(must(parse_optimizer(to_text(spec))) == spec);
+    for (const Compute compute : {Compute::bf16, Compute::winograd}) {
+        const auto spec = must(parse_optimizer("sgd learning_rate=0.1 compute=" + std::string(to_string(compute))));
+        REQUIRE(spec.rule.compute == compute);
+        REQUIRE(must(parse_optimizer(to_text(spec))) == spec);
+    }
     REQUIRE(to_text(must(parse_optimizer("sgd compute=f32"))).find("compute") == std::string::npos);
     const auto wrong = parse_optimizer("sgd compute=f16");
     REQUIRE(wrong.error().code == "bad_optimizer");
