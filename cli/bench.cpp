@@ -19,6 +19,7 @@ constexpr Bench benches[] = {
     {"commits", "durable commits: snapshot and transaction, with their flushes", bench_commits},
     {"transfer", "a pull between two processes over TLS on loopback", bench_transfer},
     {"streams", "streams between two node processes over TLS on loopback", bench_streams},
+    {"split", "a split step between two processes beside the unsplit one and two hops", bench_split},
     {"rounds", "whole rounds of 8 clients, 100,000 parameters, next to no training", bench_rounds},
     {"exchange", "6 clients with a model of 100 MB: rate and memory", bench_exchange},
     {"sessions", "1,000 sessions over TLS: admission, memory, a broadcast, a round, a restart", bench_sessions},

@@ -45,9 +45,12 @@ Result<std::vector<BenchRow>> bench_endurance(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_exchange(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_simulate(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_streams(const BenchOptions& options);
+Result<std::vector<BenchRow>> bench_split(const BenchOptions& options);
 Result<std::vector<BenchRow>> bench_plan(const BenchOptions& options);
 /// The other process of bench_transfer: serves one blob until its peer goes.
 Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options);
+/// Median seconds of a message of so many bytes to another process, and as much back.
+Result<double> stream_round_trip(std::size_t bytes);
 /// The other process of bench_streams: sends back what it gets until its peer goes.
 Result<std::vector<BenchRow>> serve_streams(const BenchOptions& options);
 

@@ -163,7 +163,10 @@ Result<std::vector<BenchRow>> serve_streams(const BenchOptions& options) {
     return std::vector<BenchRow>{};
 }
 
-Result<std::vector<BenchRow>> bench_streams(const BenchOptions&) {
+namespace {
+
+/// Two processes that have met, for as long as a measurement takes.
+Status with_peer(const std::function<Status(Meter&, int server)>& measure) {
     const BenchFolder folder;
     TRY(write_credentials(folder));
     TRY_ASSIGN(auto server,
@@ -174,13 +177,37 @@ Result<std::vector<BenchRow>> bench_streams(const BenchOptions&) {
     TRY(meter.client.start(folder.path / "client", std::nullopt,
                            [&](const std::string&, StreamData message) { meter.answers.push(std::move(message)); }));
     TRY(meter.client.meet(folder.path / "host", {address}));
-    TRY(meter.measure_round_trips());
-    TRY(meter.measure_flood(64 << 10, server.pid()));
-    TRY(meter.measure_flood(1 << 20, server.pid()));
+    const auto measured = measure(meter, server.pid());
     meter.client.streams.reset();
     meter.client.link.reset();
     server.stop();
-    return meter.rows;
+    return measured;
+}
+
+}  // namespace
+
+Result<std::vector<BenchRow>> bench_streams(const BenchOptions&) {
+    std::vector<BenchRow> rows;
+    const auto measure = [&](Meter& meter, int server) -> Status {
+        TRY(meter.measure_round_trips());
+        TRY(meter.measure_flood(64 << 10, server));
+        TRY(meter.measure_flood(1 << 20, server));
+        rows = std::move(meter.rows);
+        return {};
+    };
+    TRY(with_peer(measure));
+    return rows;
+}
+
+Result<double> stream_round_trip(std::size_t bytes) {
+    double median = 0;
+    const auto measure = [&](Meter& meter, int) -> Status {
+        TRY_ASSIGN(const auto times, meter.round_trip(bytes));
+        median = 1e-6 * times.first;
+        return {};
+    };
+    TRY(with_peer(measure));
+    return median;
 }
 
 }  // namespace causeway::cli

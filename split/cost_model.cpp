@@ -11,7 +11,7 @@ namespace causeway {
 namespace {
 
 double transfer(std::uint64_t bytes, double rate, double delay) {
-    return static_cast<double>(bytes) / rate + delay;
+    return static_cast<double>(bytes) / rate + transfer_ways * delay;
 }
 
 /// Batches of a round, and how many full ones they come to: bytes and computing follow the examples, delays the

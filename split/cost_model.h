@@ -15,6 +15,10 @@
 
 namespace causeway {
 
+/// A segment, model or update on its way crosses the line three times: the assignment or offer that tells of it, the
+/// pull that asks for it, and its bytes.
+constexpr double transfer_ways = 3;
+
 /// One client as measured: its link to the host, and how long its segment takes it.
 struct ClientProfile {
     std::string name;

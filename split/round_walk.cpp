@@ -35,9 +35,8 @@ public:
         if (next_ < batches()) {
             send_batch();
         } else if (sent_.empty()) {
-            const double back = static_cast<double>(costs_.client_segment_bytes) / client.uplink + client.delay;
             ++at_;
-            begin_turn(client_free_ + back + costs_.handover_seconds);
+            begin_turn(client_free_ + segment_over(client.uplink, client) + costs_.handover_seconds);
         }
     }
 
@@ -49,11 +48,15 @@ private:
 
     [[nodiscard]] std::uint64_t batches() const { return clients_[at_].batches * costs_.local_epochs; }
 
+    [[nodiscard]] double segment_over(double rate, const ClientProfile& client) const {
+        return static_cast<double>(costs_.client_segment_bytes) / rate + transfer_ways * client.delay;
+    }
+
     /// The next client that has any examples; others hand on what they got.
     void begin_turn(double now) {
         for (next_ = 0; at_ < clients_.size(); ++at_) {
             const ClientProfile& client = clients_[at_];
-            now += static_cast<double>(costs_.client_segment_bytes) / client.downlink + client.delay;
+            now += segment_over(client.downlink, client);
             if (batches() > 0) {
                 client_free_ = line_up_ = line_down_ = now;
                 while (next_ < batches() && next_ <= costs_.overlap) {
@@ -61,8 +64,7 @@ private:
                 }
                 return;
             }
-            now += static_cast<double>(costs_.client_segment_bytes) / client.uplink + client.delay +
-                   costs_.handover_seconds;
+            now += segment_over(client.uplink, client) + costs_.handover_seconds;
         }
         end_ = now;
     }

@@ -31,8 +31,8 @@ const SplitCosts costs{.client_segment_bytes = 1000,
 }  // namespace
 
 TEST_CASE("a turn is its segment twice and its batches", "[paper][cost]") {
-    // down 1000/4000 + .01, up 1000/1000 + .01, 10 batches of .002 + .4 + .01 + .001 + .075 + .01 + .003
-    const double expected = 0.26 + 1.01 + 10 * 0.501;
+    // down 1000/4000 + 3 x .01, up 1000/1000 + 3 x .01, 10 batches of .002 + .4 + .01 + .001 + .075 + .01 + .003
+    const double expected = 0.28 + 1.03 + 10 * 0.501;
     REQUIRE(turn_seconds(client(1000, 5), costs, 1) == Approx(expected));
 }
 
@@ -61,11 +61,11 @@ TEST_CASE("with an overlap a turn is one way round and then its slowest part, ba
     auto overlapped = costs;
     overlapped.overlap = 1;
     // the line up, .4 a batch, is slower than half of .501
-    CHECK(turn_seconds(client(1000, 5), overlapped, 1) == Approx(0.26 + 1.01 + 0.501 + 9 * 0.4));
+    CHECK(turn_seconds(client(1000, 5), overlapped, 1) == Approx(0.28 + 1.03 + 0.501 + 9 * 0.4));
     // two batches at a time where the way is long: .002 + .004 + .2 + .001 + .00075 + .2 + .003
     auto far = client(100e3, 5);
     far.delay = 0.2;
-    const double segments = 0.0025 + 0.2 + 0.01 + 0.2;
+    const double segments = 0.0025 + 0.6 + 0.01 + 0.6;
     CHECK(turn_seconds(far, overlapped, 1) == Approx(segments + 0.41075 + 4 * 0.41075 + 0.005));
     overlapped.overlap = 4;
     CHECK(turn_seconds(far, overlapped, 1) == Approx(segments + 0.41075 + 0.41075 + 4 * 0.005));
@@ -115,8 +115,8 @@ TEST_CASE("a federated round moves the whole model once each way, and waits for 
     const std::vector<ClientProfile> clients{client(1000, 5), client(2000, 5)};
     const std::vector<double> whole{0.004, 0.1};
     const RoundCost round = federated_round(clients, whole, 8000, 2, 0.5);
-    REQUIRE(round.group_seconds[0] == Approx(2.01 + 10 * 0.004 + 8.01));
-    REQUIRE(round.group_seconds[1] == Approx(1.01 + 10 * 0.1 + 4.01));
+    REQUIRE(round.group_seconds[0] == Approx(2.03 + 10 * 0.004 + 8.03));
+    REQUIRE(round.group_seconds[1] == Approx(1.03 + 10 * 0.1 + 4.03));
     REQUIRE(round.seconds == Approx(round.group_seconds[0] + 0.5));
     REQUIRE(round.bytes_up == 16'000);
 }

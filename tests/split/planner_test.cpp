@@ -90,7 +90,7 @@ TEST_CASE("a row is the cost model's sum for its cut", "[paper][plan]") {
     for (const double examples : {110.0, 100.0}) {
         const double full = 2 * examples / 32;
         const double compute = 3 * 3 * (1e-4 + 2e-4 + 1e-5) + 4 * (1e-4 + 2e-4) + 1e-5;
-        expected += 320 / 4e5 + 320 / 1e5 + 2 * 0.005;
+        expected += 320 / 4e5 + 320 / 1e5 + 6 * 0.005;
         expected += full * (compute + (batch + 8 * 32) / 1e5 + batch / 4e5) + 2 * 4 * 2 * 0.005;
     }
     const double replica = 4.0 * (40 + 64 * 16 + 16 + 160 + 10);
