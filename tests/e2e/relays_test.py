@@ -1,5 +1,6 @@
 """Split learning and its groups with real processes: hosts and clients that are killed, missing or not allowed to."""
 import contextlib
+import gzip
 import json
 import os
 import sqlite3
@@ -17,6 +18,12 @@ class RelayFederation(Federation):
                  "--data", f"digits={self.parts}/part-{number}.csv.gz", *allow]
         self.children[name] = Child(words, self.folder, name, self.far)
         return self.children[name]
+
+    def histogram(self, number):
+        """How often each label occurs in a client's own file."""
+        with gzip.open(f"{self.parts}/part-{number}.csv.gz", "rt") as file:
+            labels = [int(line.split(",")[-1]) for line in file if not line.startswith("#")]
+        return [labels.count(label) for label in range(10)]
 
     def start_host(self, number, token="", *more):
         name = f"host-{number}"
@@ -195,7 +202,7 @@ class Relays(unittest.TestCase):
         self.check_end(shared, *more)
         first, second = (self.federation.decisions(e, "groups")[0] for e in (experiment, shared))
         self.assertEqual((["client-3"], []), (first["without_labels"], second["without_labels"]))
-        self.assertEqual({"client-1", "client-2", "client-3"}, set(second["labels"]))
+        self.assertEqual({f"client-{n}": self.federation.histogram(n) for n in (1, 2, 3)}, second["labels"])
 
     def test_a_client_without_allow_split_is_not_drawn_and_the_reason_says_so(self):
         for number in (1, 2, 3):

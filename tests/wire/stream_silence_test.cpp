@@ -101,6 +101,20 @@ TEST_CASE("how late a stream's beats are answered is told, for its pieces follow
     CHECK(slow.back().round_trip >= seconds(1));
 }
 
+TEST_CASE("a beat that is not answered yet is told as late, before its stream is lost", "[wire][streams]") {
+    Pair pair;
+    pair.allow(seconds(600));
+    pair.dial();
+    pair.run(seconds(20));
+    (void)pair.client.take<PeerMeasured>();
+    pair.host_stopped = true;
+    std::string code;
+    (void)until_lost(pair, code);
+    const auto told = pair.client.take<PeerMeasured>();
+    REQUIRE_FALSE(told.empty());
+    CHECK(told.back().round_trip >= seconds(1));
+}
+
 TEST_CASE("pieces are as long as the answers of the line allow", "[wire][streams]") {
     CHECK(paced(64 << 10, seconds(3), 1 << 20) == 32 << 10);
     CHECK(paced(20 << 10, seconds(3), 1 << 20) == 16 << 10);
