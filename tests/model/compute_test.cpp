@@ -1,4 +1,5 @@
-// bf16 compute, Winograd's convolutions, and weights that are packed when they are used again: what changes, and what does not.
+// bf16 compute, Winograd's convolutions, and weights that are packed when they are used again: what changes, and what
+// does not.
 #include "tests/model/fixtures.h"
 
 namespace causeway {
