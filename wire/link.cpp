@@ -24,6 +24,8 @@ constexpr Duration last_words = std::chrono::milliseconds(500);
 constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
+constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
+constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
 
 struct DialCommand {
     ConnectionId connection = 0;
@@ -104,6 +106,7 @@ struct Link::State final : LinkPort {
     std::uint64_t moved_when_quiet = 0;
     std::uint64_t moved_when_trimmed = 0;
     Instant quiet_since{};
+    Instant before{};  // of the last turn
     bool stopping = false;
     Instant stop_at = never;
     std::thread thread;
@@ -263,6 +266,9 @@ struct Link::State final : LinkPort {
     /// Until a command, a frame, a monitor event or the next deadline. A pipe that was full and has room again signals
     /// its socket's descriptor too. One system call a turn: zmq_poll takes two for each socket.
     void wait(bool reading) {
+        if (core->size() >= crowd && before - quiet_since > quiet_time && backlog.empty()) {
+            take_a_nap();
+        }
         polled.assign(1, {wake, POLLIN, 0});
         bool more = false;
         for_sockets(reading, [&](MonitoredSocket& socket) {
@@ -291,6 +297,16 @@ struct Link::State final : LinkPort {
         });
     }
 
+    /// Of a crowd at rest: what comes within the nap is read in one turn. Commands end it.
+    void take_a_nap() {
+        waits = true;
+        pollfd command{wake, POLLIN, 0};
+        const auto patience =
+            commands.size() > 0 ? Duration{} : std::clamp<Duration>(core->due() - real_now(), {}, nap);
+        const timespec limit{0, std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count()};
+        ::ppoll(&command, 1, &limit, nullptr);
+    }
+
     /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system.
     void give_memory_back(Instant now) {
         const auto moved = core->traffic().received + core->traffic().sent;
@@ -305,7 +321,7 @@ struct Link::State final : LinkPort {
 
     /// One turn: wait, commands, frames in, time, frames out, events out. `now` stands still within it.
     void run() {
-        Instant before = real_now();
+        before = real_now();
         while (!stopping || (!core->empty() && real_now() < stop_at)) {
             const bool reading = backlog.size() < backlog_limit;
             wait(reading);

@@ -16,8 +16,8 @@ constexpr Duration longest_farewell = std::chrono::seconds(2);  // for a peer th
 constexpr std::size_t small_frame = 64 * 1024;
 // Deadlines are looked at together: wake-ups cost, TLS does not (1,000 idle sessions 3 % of a core at 10 ms, 6 at 1).
 constexpr Duration tick_interval = std::chrono::milliseconds(10);
-constexpr Duration longest_interval = std::chrono::milliseconds(50);  // silence has no moment of its own: see Liveness
-constexpr std::uint32_t told_together = 2;                            // chunks sent: fewer than the engine's window
+constexpr Duration together = std::chrono::milliseconds(50);  // a heartbeat or a silence may be found so much later
+constexpr std::uint32_t told_together = 2;                    // chunks sent: fewer than the engine's window
 
 /// ZeroMQ's frame header.
 std::size_t wire_size(std::size_t frame) {
@@ -49,11 +49,6 @@ bool LinkCore::is_admitted(ConnectionId connection) const {
     return found != peers_.end() && found->second.announced;
 }
 
-std::size_t LinkCore::count_unauthenticated() const {
-    return static_cast<std::size_t>(std::ranges::count_if(
-        peers_, [](const auto& entry) { return entry.second.accepted && !entry.second.announced; }));
-}
-
 // ---------------------------------------------------------------- from the sockets
 
 /// Strangers that say nothing must not keep out who does: the host with most of them loses the one it has had longest,
@@ -61,12 +56,11 @@ std::size_t LinkCore::count_unauthenticated() const {
 void LinkCore::make_room(Instant now) {
     const auto host = [](const Peer& peer) { return peer.address.substr(0, peer.address.rfind(':')); };
     std::map<std::string, std::pair<std::size_t, const Peer*>> strangers;  // by host: how many, and the first
-    for (const auto& [id, peer] : peers_) {
-        if (peer.accepted && !peer.announced) {
-            auto& [count, first] = strangers[host(peer)];
-            ++count;
-            first = first && first->deadline <= peer.deadline ? first : &peer;
-        }
+    for (const auto id : strangers_) {
+        const auto& peer = *find(id);
+        auto& [count, first] = strangers[host(peer)];
+        ++count;
+        first = first && first->deadline <= peer.deadline ? first : &peer;
     }
     const auto most = std::ranges::max_element(
         strangers, [](const auto& a, const auto& b) { return a.second.first < b.second.first; });
@@ -80,11 +74,10 @@ void LinkCore::make_room(Instant now) {
 // Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
-    if (contexts_.accepting && count_unauthenticated() >= limits_.unauthenticated) {
+    if (contexts_.accepting && strangers_.size() >= limits_.unauthenticated) {
         make_room(now);
     }
-    if (!contexts_.accepting || peers_.size() >= limits_.connections ||
-        count_unauthenticated() >= limits_.unauthenticated) {
+    if (!contexts_.accepting || peers_.size() >= limits_.connections || strangers_.size() >= limits_.unauthenticated) {
         log_warn("link", "refused " + address + ": too many connections");
         return false;
     }
@@ -95,6 +88,7 @@ bool LinkCore::accept(ConnectionId connection, std::string address, Instant now)
     peer.deadline = now + limits_.handshake;
     be_due(peer.deadline);
     peers_.emplace(connection, std::move(peer));
+    strangers_.insert(connection);
     return true;
 }
 
@@ -105,12 +99,12 @@ void LinkCore::dial(ConnectionId connection, const ConnectOptions& options, Inst
     peer.kind = options.kind;
     peer.announced = true;  // its owner waits for an answer in any case
     peer.address = options.to.text();
-    peer.control = options.control;
     peer.session = options.session;
     peer.rostered = options.peer;
     peer.deadline = now + options.within.value_or(limits_.handshake);
     be_due(peer.deadline);
     auto& kept = peers_.emplace(connection, std::move(peer)).first->second;
+    attach_to(kept, options.control);
     const bool joins = options.kind == ConnectionKind::join;
     if (options.kind == ConnectionKind::control && renewed_) {
         contexts_.accepting = renewed_->accepting;
@@ -217,10 +211,9 @@ void LinkCore::use(ChannelContexts contexts) {
 }
 
 void LinkCore::close_bulk_of(ConnectionId control, const Error& why) {
-    for (auto& [id, other] : peers_) {
-        const bool its = other.kind == ConnectionKind::bulk || other.kind == ConnectionKind::relay;
-        if (its && other.control == control && other.phase != Phase::closing) {
-            begin_close(other, why, now_);
+    for (auto at = attached_.lower_bound({control, 0}); at != attached_.end() && at->first == control; ++at) {
+        if (auto* other = find(at->second); other->phase != Phase::closing) {
+            begin_close(*other, why, now_);
         }
     }
 }
@@ -239,49 +232,64 @@ void LinkCore::set_pace(ConnectionId connection, Pace pace) {
         peer->pace = pace;
         peer->liveness.set_pace(pace, now_);
         peer->next_heartbeat = std::min(peer->next_heartbeat, now_ + heartbeat_interval(pace));
-        be_due(peer->next_heartbeat);
+        be_due(due_of(*peer));
     }
 }
 
 // ---------------------------------------------------------------- time
 
-// Deadlines of every phase in one place. cost: one pass over the connections, and none before one is due
+/// When time alone changes something of it.
+Instant LinkCore::due_of(const Peer& peer) const {
+    const bool watched =
+        peer.phase == Phase::open && (peer.kind == ConnectionKind::control || peer.kind == ConnectionKind::stream);
+    if (!watched) {
+        return peer.deadline;
+    }
+    return std::min({peer.deadline, peer.next_heartbeat, peer.liveness.silent_at(longest_silence(peer))});
+}
+
+// Deadlines of every phase in one place. cost: one pass over the connections, and none before one is due. Those of open
+// connections are looked at together: heartbeats of a thousand cost twenty passes a second, not five hundred.
 void LinkCore::tick(Instant now) {
     now_ = now;
     if (now < due_) {
         return;
     }
-    due_ = never;
-    std::vector<ConnectionId> ids;
-    for (const auto& entry : peers_) {
-        ids.push_back(entry.first);
+    std::vector<ConnectionId> due;
+    for (const auto& [id, peer] : peers_) {
+        if (due_of(peer) <= now) {
+            due.push_back(id);
+        }
     }
-    for (const auto id : ids) {
-        auto* peer = find(id);  // an earlier one's end may have taken this one along
-        if (!peer) {
-            continue;
+    for (const auto id : due) {
+        if (auto* peer = find(id)) {  // an earlier one's end may have taken this one along
+            tick_peer(*peer, now);
         }
-        const bool late = now >= peer->deadline;
-        if (peer->phase == Phase::open) {
-            tick_open(*peer, now);
-        } else if (peer->phase == Phase::contending && late) {
-            settle_contentions(peer->control, false, now);
-        } else if (peer->phase == Phase::closing && late) {
-            end(id);
-        } else if (late) {
-            begin_close(*peer, {ErrorKind::timed_out, "handshake_timeout", "no session within the time for it"}, now);
-        }
-        if (peer = find(id); peer) {
-            const bool watched = peer->phase == Phase::open && (peer->kind == ConnectionKind::control ||
-                                                                peer->kind == ConnectionKind::stream);
-            be_due(watched ? std::min({peer->deadline, peer->next_heartbeat, now + longest_interval}) : peer->deadline);
-        }
+    }
+    due_ = never;
+    for (const auto& [id, peer] : peers_) {
+        const bool open = peer.phase == Phase::open;
+        be_due(open ? std::max(due_of(peer), now + together) : due_of(peer));
     }
     if (!relay_.empty()) {
         relay_.tick(now);
-        be_due(now + longest_interval);
+        be_due(now + together);
     }
     due_ = std::max(due_, now + tick_interval);
+}
+
+void LinkCore::tick_peer(Peer& peer, Instant now) {
+    if (peer.phase == Phase::open) {
+        tick_open(peer, now);
+    } else if (now < peer.deadline) {
+        return;
+    } else if (peer.phase == Phase::contending) {
+        settle_contentions(peer.control, false, now);
+    } else if (peer.phase == Phase::closing) {
+        end(peer.id);
+    } else {
+        begin_close(peer, {ErrorKind::timed_out, "handshake_timeout", "no session within the time for it"}, now);
+    }
 }
 
 void LinkCore::forgive(Duration stall) {
@@ -333,7 +341,7 @@ void LinkCore::end(ConnectionId connection) {
     }
     const Peer peer = std::move(found->second);
     peers_.erase(found);
-    unsent_.erase(connection);
+    forget(peer);
     if (peer.carrier == 0) {
         port_.expel(connection);
     }

@@ -74,6 +74,7 @@ public:
     /// When tick() has something to do next, at the latest; frames and commands may bring it forward.
     [[nodiscard]] Instant due() const { return due_; }
     [[nodiscard]] bool empty() const { return peers_.empty(); }
+    [[nodiscard]] std::size_t size() const { return peers_.size(); }
     [[nodiscard]] std::vector<LinkEvent> take_events() { return std::exchange(events_, {}); }
     /// Of all connections that speak for nodes, ended ones included.
     [[nodiscard]] Traffic traffic() const { return traffic_; }
@@ -133,7 +134,6 @@ private:
 
     Peer* find(ConnectionId connection);
     Peer& control_of(Peer& peer);
-    std::size_t count_unauthenticated() const;
     void make_room(Instant now);
     Peer* live_control(const Identity& identity, ConnectionId except);
 
@@ -163,7 +163,13 @@ private:
 
     void settle_contentions(ConnectionId control, bool alive, Instant now);
     void close_bulk_of(ConnectionId control, const Error& why);
+    void attach_to(Peer& peer, ConnectionId control);
+    [[nodiscard]] std::size_t count_attached(ConnectionId control, ConnectionKind kind);
+    void forget(const Peer& gone);
+    void tick_peer(Peer& peer, Instant now);
     void tick_open(Peer& peer, Instant now);
+    [[nodiscard]] Instant due_of(const Peer& peer) const;
+    [[nodiscard]] Duration longest_silence(const Peer& peer) const;
     void be_due(Instant at) { due_ = std::min(due_, at); }
     void watch_session(Peer& peer, Instant now);
     void watch_stream(Peer& peer, Instant now);
@@ -189,11 +195,16 @@ private:
     std::map<std::pair<ConnectionId, std::uint64_t>, ConnectionId> relayed_;  // a node's, by carrier and number
     std::int64_t unix_s_ = 0;                                                 // of the present turn
     std::map<ConnectionId, Peer> peers_;
-    std::set<ConnectionId> unsent_;  // with something to seal or send
+    // What is asked of each newcomer, so that a thousand of them cost no thousand looks at a thousand.
+    using Belongs = std::set<std::pair<ConnectionId, ConnectionId>>;  // to a session, who
+    std::set<ConnectionId> strangers_;                                // accepted, and not known yet
+    std::map<std::string, std::set<ConnectionId>> sessions_;          // accepted control connections, by identity
+    Belongs attached_;                                                // bulk and relay connections
+    Belongs contenders_;                                              // for a session's identity
+    std::set<ConnectionId> unsent_;                                   // with something to seal or send
     std::vector<LinkEvent> events_;
     Traffic traffic_;
     Traffic stream_traffic_;
-    std::size_t contending_ = 0;  // at least as many as there are: looked at for each frame
     Instant due_{};
     Instant now_{};  // of the present turn, for commands
 };

@@ -15,6 +15,11 @@ constexpr std::uint64_t beats_a_question = 8;  // of a session; a round trip cha
 
 }  // namespace
 
+/// A session that is silent for so long is closed.
+Duration LinkCore::longest_silence(const Peer& peer) const {
+    return std::max(limits_.dead, 2 * peer.liveness.bound());
+}
+
 void LinkCore::tick_open(Peer& peer, Instant now) {
     if (now >= peer.deadline && peer.kind == ConnectionKind::stream) {
         begin_close(peer,
@@ -44,7 +49,7 @@ void LinkCore::watch_session(Peer& peer, Instant now) {
     if (peer.liveness.suspect(now)) {
         events_.emplace_back(PeerSilent{peer.id, peer.liveness.silence(now)});
     }
-    if (peer.liveness.silence(now) > std::max(limits_.dead, 2 * peer.liveness.bound())) {
+    if (peer.liveness.silence(now) > longest_silence(peer)) {
         begin_close(
             peer,
             {ErrorKind::timed_out, "silent", "no sign of life for " + format_duration(peer.liveness.silence(now))},

@@ -47,15 +47,12 @@ void LinkCore::open_relay(Peer& peer, Instant now) {
         begin_close(peer, {ErrorKind::refused, "unknown_session", "no session of this identity is open"}, now);
         return;
     }
-    const auto siblings = std::ranges::count_if(peers_, [&](const auto& entry) {
-        return entry.second.kind == ConnectionKind::relay && entry.second.control == control->id;
-    });
-    if (static_cast<std::size_t>(siblings) >= limits_.relays_per_session) {
+    if (count_attached(control->id, ConnectionKind::relay) >= limits_.relays_per_session) {
         begin_close(peer, {ErrorKind::overloaded, "too_many_connections", "this session has enough connections"}, now);
         return;
     }
     peer.kind = ConnectionKind::relay;
-    peer.control = control->id;
+    attach_to(peer, control->id);
     stream_traffic_.received += peer.traffic.received;
     stream_traffic_.sent += peer.traffic.sent;
     peer.outbox.push_back(StreamOpen{});

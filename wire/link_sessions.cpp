@@ -54,14 +54,46 @@ LinkCore::Peer& LinkCore::control_of(Peer& peer) {
 }
 
 LinkCore::Peer* LinkCore::live_control(const Identity& identity, ConnectionId except) {
-    for (auto& [id, peer] : peers_) {
-        const bool live = peer.phase == Phase::open || peer.phase == Phase::contending;
-        if (id != except && live && peer.accepted && peer.kind == ConnectionKind::control && peer.channel->peer() &&
-            peer.channel->peer()->identity == identity) {
-            return &peer;
+    const auto known = sessions_.find(identity.uri());
+    if (known == sessions_.end()) {
+        return nullptr;
+    }
+    for (const auto id : known->second) {
+        auto* peer = find(id);
+        if (id != except && (peer->phase == Phase::open || peer->phase == Phase::contending)) {
+            return peer;
         }
     }
     return nullptr;
+}
+
+/// A bulk or relay connection belongs to a session, whose end takes it along; others belong to nobody.
+void LinkCore::attach_to(Peer& peer, ConnectionId control) {
+    peer.control = control;
+    if (peer.kind == ConnectionKind::bulk || peer.kind == ConnectionKind::relay) {
+        attached_.emplace(control, peer.id);
+    }
+}
+
+std::size_t LinkCore::count_attached(ConnectionId control, ConnectionKind kind) {
+    std::size_t count = 0;
+    for (auto at = attached_.lower_bound({control, 0}); at != attached_.end() && at->first == control; ++at) {
+        count += find(at->second)->kind == kind ? 1 : 0;
+    }
+    return count;
+}
+
+/// After its end, whatever it was.
+void LinkCore::forget(const Peer& gone) {
+    unsent_.erase(gone.id);
+    strangers_.erase(gone.id);
+    attached_.erase({gone.control, gone.id});
+    contenders_.erase({gone.control, gone.id});
+    const auto* who = gone.channel && gone.channel->peer() ? &*gone.channel->peer() : nullptr;
+    const auto own = who ? sessions_.find(who->identity.uri()) : sessions_.end();
+    if (own != sessions_.end() && own->second.erase(gone.id) != 0 && own->second.empty()) {
+        sessions_.erase(own);
+    }
 }
 
 /// TLS is up. A dialled connection is usable now; an accepted one says first what it is.
@@ -110,6 +142,7 @@ void LinkCore::opened(Peer& peer, Instant now) {
 void LinkCore::admit(Peer& peer, Instant now) {
     peer.phase = Phase::open;
     peer.announced = true;
+    strangers_.erase(peer.id);
     if (peer.kind == ConnectionKind::stream) {
         peer.deadline = peer.rostered->expires;
     } else if (peer.kind != ConnectionKind::join) {
@@ -123,7 +156,7 @@ void LinkCore::admit(Peer& peer, Instant now) {
         peer.liveness.set_pace(peer.pace, now);
     }
     peer.next_heartbeat = now + heartbeat_interval(peer.pace);
-    be_due(std::min(peer.next_heartbeat, peer.deadline));
+    be_due(due_of(peer));
     events_.emplace_back(PeerOpened{peer.id, peer.kind, peer.channel->peer(), peer.address,
                                     &control_of(peer) == &peer ? 0 : peer.control,
                                     peer.rostered ? peer.rostered->experiment : 0, peer.carrier});
@@ -191,6 +224,7 @@ void LinkCore::first_message(Peer& peer, Message message, Instant now) {
 void LinkCore::greet(Peer& peer, Message hello, Instant now) {
     const auto& identity = peer.channel->peer()->identity;
     peer.kind = ConnectionKind::control;
+    sessions_[identity.uri()].insert(peer.id);
     peer.held.push_back(std::move(hello));
     auto* first = identity.role == Role::operator_ ? nullptr : live_control(identity, peer.id);
     if (!first) {
@@ -203,8 +237,8 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
         return;
     }
     peer.phase = Phase::contending;
-    ++contending_;
     peer.control = first->id;
+    contenders_.emplace(first->id, peer.id);
     peer.deadline = now + limits_.probe;
     be_due(peer.deadline);
     queue_heartbeat(*first, {.asks = true});
@@ -212,14 +246,11 @@ void LinkCore::greet(Peer& peer, Message hello, Instant now) {
 
 /// Ends every contention for the session `control`: it is alive, or it is not.
 void LinkCore::settle_contentions(ConnectionId control, bool alive, Instant now) {
-    if (contending_ == 0) {
-        return;
-    }
-    contending_ = static_cast<std::size_t>(
-        std::ranges::count_if(peers_, [](const auto& entry) { return entry.second.phase == Phase::contending; }));
-    for (auto& [id, peer] : peers_) {
-        if (peer.phase != Phase::contending || peer.control != control) {
-            continue;
+    for (auto at = contenders_.lower_bound({control, 0}); at != contenders_.end() && at->first == control;) {
+        auto& peer = *find(at->second);
+        at = contenders_.erase(at);
+        if (peer.phase != Phase::contending) {
+            continue;  // it is being closed
         }
         peer.control = 0;
         if (alive) {
@@ -240,17 +271,15 @@ void LinkCore::attach(Peer& peer, const Attach& attach, Instant now) {
     const auto* control = find(attach.session);
     const bool known = control && control->phase == Phase::open && control->kind == ConnectionKind::control &&
                        control->accepted && control->channel->peer()->identity == peer.channel->peer()->identity;
-    const auto siblings = std::ranges::count_if(peers_, [&](const auto& entry) {
-        return entry.second.kind == ConnectionKind::bulk && entry.second.control == attach.session;
-    });
+    const auto siblings = count_attached(attach.session, ConnectionKind::bulk);
     if (!known) {
         begin_close(peer, {ErrorKind::refused, "unknown_session", "no live session of this identity has that number"},
                     now);
-    } else if (static_cast<std::size_t>(siblings) >= limits_.bulk_per_session) {
+    } else if (siblings >= limits_.bulk_per_session) {
         begin_close(peer, {ErrorKind::overloaded, "too_many_connections", "this session has enough connections"}, now);
     } else {
         peer.kind = ConnectionKind::bulk;
-        peer.control = attach.session;
+        attach_to(peer, attach.session);
         admit(peer, now);
     }
 }

@@ -3,9 +3,11 @@
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include <cerrno>
+#include <fstream>
 
 #include "common/log.h"
 #include "wire/sockets.h"
@@ -25,6 +27,8 @@ constexpr std::uint64_t allowance = 24 << 20;
 constexpr std::uint64_t allowance_before_admission = 512 << 10;
 constexpr std::uint64_t allowance_of_all_strangers = 4 << 20;
 constexpr Duration hoarder_interval = std::chrono::milliseconds(100);
+constexpr std::size_t members_at_once = 64;
+constexpr std::uint64_t growth_to_look_at = 16 << 20;
 
 /// "192.0.2.1:5000" or "[2001:db8::1]:5000"; empty when the peer is gone already.
 std::string peer_name(int descriptor) {
@@ -52,6 +56,13 @@ std::uint64_t bytes_received(int descriptor) {
     tcp_info info{};
     socklen_t size = sizeof(info);
     return getsockopt(descriptor, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 ? info.tcpi_bytes_received : 0;
+}
+
+/// Of this process; 0: not known, as where there is no /proc.
+std::uint64_t resident_bytes() {
+    std::uint64_t total = 0, resident = 0;
+    std::ifstream("/proc/self/statm") >> total >> resident;
+    return resident * static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
 }
 
 }  // namespace
@@ -112,11 +123,11 @@ void Listener::follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id
 
 void Listener::accepted(LinkCore& core, ConnectionId connection, int descriptor, Instant now) {
     disconnected(core, descriptor);  // a descriptor that comes again was closed before
-    Stranger stranger{connection, peer_name(descriptor), {}, 0, false, false};
+    Stranger stranger{connection, peer_name(descriptor), {}, 0, false};
     const auto address = stranger.address;
     by_descriptor_.emplace(descriptor, std::move(stranger));
     by_connection_.emplace(connection, descriptor);
-    ++strangers_;
+    strangers_.insert(descriptor);
     if (!core.accept(connection, address, now)) {
         expel(connection);
     }
@@ -130,6 +141,7 @@ void Listener::disconnected(LinkCore& core, int descriptor) {
     }
     const Stranger gone = std::move(found->second);
     by_descriptor_.erase(found);
+    strangers_.erase(descriptor);
     by_connection_.erase(gone.connection);
     bury(gone.routing);
     core.lose(gone.connection, {ErrorKind::disconnected, "connection_lost", "the connection was closed by the peer"});
@@ -241,29 +253,58 @@ void Listener::expel(ConnectionId connection) {
 // libzmq counts messages against its high-water mark, and a multipart message that never ends is none: the kernel's
 // own count of received bytes is the only place where such a flood shows.
 void Listener::expel_hoarders(LinkCore& core, Instant now) {
-    const bool all = now >= next_hoarder_check_;
-    if (all) {
+    look_at_strangers(core);
+    if (now >= next_hoarder_check_) {
         next_hoarder_check_ = now + hoarder_interval;
-    } else if (strangers_ == 0) {
-        return;  // a turn with a thousand members need not look at each
+        look_at_members();
     }
-    std::uint64_t unread_of_strangers = 0;
-    strangers_ = 0;
-    for (auto& [descriptor, stranger] : by_descriptor_) {
-        strangers_ += stranger.admitted || stranger.expelled ? 0 : 1;
-        stranger.admitted = stranger.admitted || core.is_admitted(stranger.connection);
-        if (stranger.expelled || (stranger.admitted && !all)) {
+}
+
+std::uint64_t Listener::unread(int descriptor, const Stranger& stranger) {
+    const auto received = bytes_received(descriptor);
+    return received > stranger.taken ? received - stranger.taken : 0;
+}
+
+void Listener::expel_hoarder(const Stranger& stranger) {
+    log_warn("link", "expelled " + stranger.address + ": it sends more than it may");
+    expel(stranger.connection);
+}
+
+/// Each of them in every turn, and what all of them together hold.
+void Listener::look_at_strangers(const LinkCore& core) {
+    std::uint64_t of_all = 0;
+    for (auto at = strangers_.begin(); at != strangers_.end();) {
+        const int descriptor = *at;
+        const auto& stranger = by_descriptor_.at(descriptor);
+        if (stranger.expelled || core.is_admitted(stranger.connection)) {
+            at = strangers_.erase(at);
             continue;
         }
-        const auto received = bytes_received(descriptor);
-        const auto unread = received > stranger.taken ? received - stranger.taken : 0;
-        const auto most = stranger.admitted ? allowance : allowance_before_admission;
-        unread_of_strangers += stranger.admitted ? 0 : unread;
-        const bool crowd = !stranger.admitted && unread_of_strangers > allowance_of_all_strangers;
-        if (unread > most + stranger.taken / 64 || crowd) {
-            log_warn("link", "expelled " + stranger.address + ": it sends more than it may");
-            expel(stranger.connection);
-            unread_of_strangers -= stranger.admitted ? 0 : unread;
+        ++at;
+        const auto held = unread(descriptor, stranger);
+        of_all += held;
+        if (held > allowance_before_admission + stranger.taken / 64 || of_all > allowance_of_all_strangers) {
+            expel_hoarder(stranger);
+            of_all -= held;
+        }
+    }
+}
+
+/// A system call each: of a thousand a tenth at a time, in turn, and all of them when memory grows, which is what they
+/// must not make it do.
+void Listener::look_at_members() {
+    const auto resident = by_descriptor_.size() > members_at_once ? resident_bytes() : 0;
+    const bool grows = resident > resident_ + growth_to_look_at;
+    resident_ = grows ? resident : std::min(resident_, resident);
+    const auto count = grows ? by_descriptor_.size() : std::max(members_at_once, by_descriptor_.size() / 10);
+    auto at = by_descriptor_.upper_bound(last_looked_at_);
+    for (std::size_t i = 0; i < std::min(count, by_descriptor_.size()); ++i, ++at) {
+        at = at == by_descriptor_.end() ? by_descriptor_.begin() : at;
+        const auto& [descriptor, member] = *at;
+        last_looked_at_ = descriptor;
+        const bool skip = member.expelled || strangers_.contains(descriptor);
+        if (!skip && unread(descriptor, member) > allowance + member.taken / 64) {
+            expel_hoarder(member);
         }
     }
 }

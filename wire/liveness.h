@@ -63,6 +63,10 @@ public:
         const Duration regular = pace_ == Pace::leased ? std::chrono::milliseconds(1900) : std::chrono::seconds(6);
         return std::clamp(3 * largest_gap_, regular, longest_bound);
     }
+    /// When the present silence is one of `longest`, or of the bound if it has not passed yet.
+    [[nodiscard]] Instant silent_at(Duration longest) const {
+        return last_heard_ + (suspected_ ? longest : std::min(longest, bound())) + std::chrono::nanoseconds(1);
+    }
     [[nodiscard]] Duration silence(Instant now) const { return now - last_heard_; }
 
 private:

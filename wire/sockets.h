@@ -105,7 +105,6 @@ private:
         std::string routing;      // empty until its first frame
         std::uint64_t taken = 0;  // bytes that reached the core
         bool expelled = false;
-        bool admitted = false;  // the core has once known who it is
     };
     Status bind(const Address& address);
     void follow_monitor(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now);
@@ -116,6 +115,10 @@ private:
     Stranger* whose(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant now, std::string_view routing,
                     int descriptor);
     void bury(const std::string& routing);
+    static std::uint64_t unread(int descriptor, const Stranger& stranger);
+    void expel_hoarder(const Stranger& stranger);
+    void look_at_strangers(const LinkCore& core);
+    void look_at_members();
 
     MonitoredSocket socket_;
     std::uint16_t port_ = 0;
@@ -124,7 +127,9 @@ private:
     std::set<std::string> dead_;          // routing ids whose leftovers may still be read
     std::deque<std::string> dead_order_;  // the oldest go
     Instant next_hoarder_check_{};
-    std::size_t strangers_ = 0;  // not admitted yet, at the last look at all
+    std::set<int> strangers_;     // descriptors of those that the core does not know yet
+    int last_looked_at_ = -1;     // of the members, who are looked at in turn
+    std::uint64_t resident_ = 0;  // memory of this process when it last grew
 };
 
 /// One dialled connection.
