@@ -21,6 +21,11 @@ std::optional<double> positive(const Json& value) {
     return number ? std::optional(value.number()) : std::nullopt;
 }
 
+/// Of rates, where 0 is none yet.
+double slower_of(double known, double rate) {
+    return known > 0 ? std::min(known, rate) : rate;
+}
+
 /// How many times as long as this machine the node took for its last work; nothing: it has done none.
 Result<std::optional<double>> slowness_of(const Json& node, const Json& experiments, const ExampleSeconds& here) {
     const auto& work = node["work"];
@@ -68,8 +73,11 @@ Status use_measurements(const Json& measured, const std::vector<std::string>& ho
         } else {
             cast.assumed[name].emplace_back("speed");
         }
+        const auto down = positive(node["downlink"]);
+        cast.host.downlink = down ? slower_of(cast.host.downlink, *down) : cast.host.downlink;
+        cast.host.delay = std::max(cast.host.delay, positive(node["round_trip_seconds"]).value_or(0.0) / 2);
         if (up) {
-            cast.host.uplink = cast.host.uplink > 0 ? std::min(cast.host.uplink, *up) : *up;
+            cast.host.uplink = slower_of(cast.host.uplink, *up);
         } else {
             cast.assumed[name].emplace_back("uplink");
         }

@@ -20,7 +20,7 @@ using Kind = TomlNode::Kind;
 constexpr std::uint64_t most_profile_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t most_examples = std::uint64_t{1} << 40;
 const std::vector<std::string> client_keys = {"name", "uplink", "downlink", "delay", "speed", "examples"};
-const std::vector<std::string> host_keys = {"speed", "uplink", "memory"};
+const std::vector<std::string> host_keys = {"speed", "uplink", "downlink", "delay", "memory"};
 
 /// One reading; every mistake is kept with its place.
 class ProfileReader {
@@ -91,7 +91,17 @@ private:
         read_speed(table, host.slowness);
         read_text(table, "uplink", [&](const std::string& text) -> Status {
             TRY_ASSIGN(const auto link, simulation::parse_link("uplink=" + text));
-            host.uplink = link.up.rate;
+            host.uplink = host.downlink = link.up.rate;
+            return {};
+        });
+        read_text(table, "downlink", [&](const std::string& text) -> Status {
+            TRY_ASSIGN(const auto link, simulation::parse_link("uplink=1gbit,downlink=" + text));
+            host.downlink = link.down.rate;
+            return {};
+        });
+        read_text(table, "delay", [&](const std::string& text) -> Status {
+            TRY_ASSIGN(const auto link, simulation::parse_link("uplink=1gbit,delay=" + text));
+            host.delay = seconds(link.up.delay);
             return {};
         });
         read_text(table, "memory", [&](const std::string& text) -> Status {

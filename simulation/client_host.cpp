@@ -144,10 +144,10 @@ void ClientHost::run(const node::Job& job) {
 /// Its end comes when both sides have begun and the client's time is over; not in another life.
 void ClientHost::run_turn(const node::RunTurn& job) {
     around_.turns.begin({.node = options_.node,
+                         .link = link_,
                          .assign = job.assign,
                          .work = &work_,
                          .slowness = slowness_,
-                         .link = around_.network.link(link_),
                          .done = [this, lease = job.assign.lease](node::TurnEnd end) {
                              if (!up()) {
                                  return;

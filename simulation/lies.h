@@ -29,6 +29,7 @@ public:
                                                        node::TurnHooks hooks) override {
         return honest_.begin_turn(assign, examples, std::move(hooks));
     }
+    std::vector<CellAct> acts_of_turn(const Assign& assign) override { return honest_.acts_of_turn(assign); }
     void keep_segment(const node::TurnOutput& output) override { honest_.keep_segment(output); }
     void let_go(const Digest& segment) override { honest_.let_go(segment); }
     Result<Bytes> read_update(const Digest& update) override;

@@ -27,11 +27,17 @@ std::uint64_t first_word(const Digest& digest) {
 
 }  // namespace
 
+Duration time_to_add(std::uint64_t bytes) {
+    return time_at(bytes, absorb_rate);
+}
+
+Duration time_to_commit(std::uint64_t bytes) {
+    return time_at(bytes, finish_rate) + commit_time;
+}
+
 Duration ModelledCoordinatorWork::time_of(const Job& job) {
-    if (const auto* update = std::get_if<AbsorbUpdate>(&job)) {
-        return time_at(update->update.bytes, absorb_rate);
-    }
-    return time_at(bytes_, finish_rate) + commit_time;
+    const auto* update = std::get_if<AbsorbUpdate>(&job);
+    return update != nullptr ? time_to_add(update->update.bytes) : time_to_commit(bytes_);
 }
 
 CoordinatorEvent ModelledCoordinatorWork::make_model(const MakeModel& job, const SaveExperiment& experiment) {

@@ -14,6 +14,10 @@
 
 namespace causeway::simulation {
 
+/// What the coordinator takes to check and add an update, and to make and commit a model, whoever trains.
+Duration time_to_add(std::uint64_t bytes);
+Duration time_to_commit(std::uint64_t bytes);
+
 class ModelledCoordinatorWork : public CoordinatorWork {
 public:
     explicit ModelledCoordinatorWork(std::uint64_t parameters) : bytes_(4 * parameters + 512) {}

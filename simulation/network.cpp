@@ -117,6 +117,11 @@ Duration Network::time_on_the_wire(std::size_t link, Side from, std::uint64_t by
     return from_seconds(queue_.now() < there.slow_until ? plain * there.slowness : plain);
 }
 
+Instant Network::through_line(std::size_t link, Side from, std::uint64_t bytes) {
+    auto& free = way(link, from).line_free;
+    return free = std::max(free, queue_.now()) + time_on_the_wire(link, from, bytes);
+}
+
 /// First come, first served, chunk by chunk: those who send at the same time get equal shares.
 Instant Network::through_shared_line(Side from, std::uint64_t bytes) {
     const auto rate = from == Side::client ? line_.rate_in : line_.rate_out;
@@ -255,7 +260,7 @@ void Network::next_chunk(std::shared_ptr<Transfer> transfer) {
     }
     const auto chunk = std::clamp(transfer->total / 16, simulated_chunk, longest_chunk);
     const auto size = std::min(chunk, transfer->total - *transfer->at);
-    const auto arrival = std::max(queue_.now() + time_on_the_wire(transfer->link, transfer->from, size),
+    const auto arrival = std::max(through_line(transfer->link, transfer->from, size),
                                   through_shared_line(transfer->from, size));
     queue_.at(arrival, [this, size, transfer]() mutable {
         auto& link = links_[transfer->link];

@@ -74,6 +74,11 @@ public:
     void corrupt(std::size_t link, Side from) { way(link, from).corrupt_next = true; }
     /// Transfers under way lose their connection; the session stays.
     void break_transfers(std::size_t link) { ++links_[link].bulk; }
+    /// When so many bytes of this side are through its line, if they may begin now: behind what is on its way there, so
+    /// transfers and streams share it.
+    Instant through_line(std::size_t link, Side from, std::uint64_t bytes);
+    /// One way, as it is now.
+    [[nodiscard]] Duration delay_of(std::size_t link, Side from) { return delay(link, from); }
     /// Moves bytes over the current connection, from `*at` (kept up to date for a later try) to `total`. Always
     /// answers, unless the receiver's life is over.
     void transfer(std::size_t link, Side from, std::uint64_t total, std::shared_ptr<std::uint64_t> at,
@@ -91,6 +96,7 @@ private:
         Way options;
         std::deque<Message> under_way;
         Instant last_arrival{};
+        Instant line_free{};  // of bulk; a message is short, and goes between
         Instant blocked_until{};
         bool corrupt_next = false;
     };

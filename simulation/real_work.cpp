@@ -2,18 +2,20 @@
 #include "simulation/real_work.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "client/evaluation_request.h"
 #include "configs/statistics.h"
 #include "configs/workload.h"
 #include "model/checkpoint.h"
+#include "simulation/modelled_work.h"
 
 namespace causeway::simulation {
 namespace {
 
 using namespace std::chrono_literals;
 
-// A plausible machine: a commit of 1 ms, an update checked and added in 1 ms.
+// A plausible machine: whatever is neither an update nor a commit (modelled_work.h) takes 1 ms.
 constexpr Duration coordinator_job = 1ms;
 
 JobFailed failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error) {
@@ -68,7 +70,13 @@ void RealCoordinatorWork::release(const ReleaseExperiment& job) {
     rounds_.erase(job.experiment);
 }
 
-Duration RealCoordinatorWork::time_of(const Job&) {
+Duration RealCoordinatorWork::time_of(const Job& job) {
+    if (const auto* update = std::get_if<AbsorbUpdate>(&job)) {
+        return time_to_add(update->update.bytes);
+    }
+    if (const auto* finish = std::get_if<FinishRound>(&job)) {
+        return time_to_commit(sizeof(float) * setups_.at(finish->experiment).chain.parameter_count());
+    }
     return coordinator_job;
 }
 
@@ -211,7 +219,34 @@ void RealCoordinatorWork::crash() {
     rounds_.clear();
 }
 
+/// Times are those of a whole model's layers, whichever of them the program works on.
+Result<std::vector<CellAct>> RealClientWork::acts_of(const Assign& assign) const {
+    TRY_ASSIGN(const auto work, node::parse_work(assign));
+    CellData data{.examples = assign.segment.empty() ? part_.size() : assign.examples,
+                  .batch = assign.batch,
+                  .microbatch = assign.microbatch,
+                  .local_epochs = assign.local_epochs};
+    for (const auto& peer : assign.peers) {
+        if (works_for_clients(work.program)) {
+            data.clients.push_back(peer.examples);
+        }
+    }
+    const auto table = table_ ? *table_ : layers_by_arithmetic(work.chain, seconds(training_per_example));
+    return causeway::acts_of(work.program, work.chain, table, data);
+}
+
+std::vector<CellAct> RealClientWork::acts_of_turn(const Assign& assign) {
+    auto acts = acts_of(assign);
+    return acts ? *std::move(acts) : std::vector<CellAct>{};  // begin_turn says what is wrong
+}
+
 Duration RealClientWork::time_to_train(const Assign& assign) {
+    if (table_ && assign.program != statistics_program) {
+        if (const auto acts = acts_of(assign)) {
+            const auto add = [](double sum, const CellAct& act) { return sum + act.seconds; };
+            return from_seconds(std::accumulate(acts->begin(), acts->end(), 0.0, add));
+        }
+    }
     return training_per_example * static_cast<std::int64_t>(part_.size() * std::max(1u, assign.local_epochs));
 }
 

@@ -16,7 +16,7 @@
 
 namespace causeway::simulation {
 
-/// Of a client's training, per example and epoch, when its slowness is 1.
+/// Of a training of all layers, per example and epoch, where nothing else is said and the slowness is 1.
 constexpr Duration training_per_example = std::chrono::microseconds(20);
 
 class RealCoordinatorWork : public CoordinatorWork {
@@ -61,6 +61,9 @@ public:
     RealClientWork(std::shared_ptr<Trainer> trainer, std::string name, Dataset part, std::optional<Dataset> test = {})
         : trainer_(std::move(trainer)), name_(std::move(name)), part_(std::move(part)), test_(std::move(test)) {}
 
+    /// What its layers take from now on; without, an example takes training_per_example.
+    void set_layer_times(LayerTable table) { table_ = std::move(table); }
+
     bool has_model(const Digest& model) override { return models_.contains(model) || segments_.contains(model); }
     void keep_model(const Digest& model, ByteView bytes) override { models_[model] = to_bytes(bytes); }
     Duration time_to_train(const Assign& assign) override;
@@ -68,6 +71,7 @@ public:
     Reply evaluate(const node::Evaluate& job) override;
     Result<std::unique_ptr<node::TurnWork>> begin_turn(const Assign& assign, Examples examples,
                                                        node::TurnHooks hooks) override;
+    std::vector<CellAct> acts_of_turn(const Assign& assign) override;
     void keep_segment(const node::TurnOutput& output) override { segments_[output.held.digest] = output.file; }
     void let_go(const Digest& segment) override { segments_.erase(segment); }
     Result<Bytes> read_update(const Digest& update) override;
@@ -81,11 +85,13 @@ public:
     [[nodiscard]] std::vector<std::uint64_t> label_counts() const { return label_histogram(part_); }
 
 private:
+    Result<std::vector<CellAct>> acts_of(const Assign& assign) const;
     [[nodiscard]] node::StateSections base_of(const Assign& assign) const;
     Result<const DatasetFile*> examples_for(const Assign& assign);
 
     std::shared_ptr<Trainer> trainer_;
     std::string name_;
+    std::optional<LayerTable> table_;
     Dataset part_;
     std::optional<Dataset> test_;
     std::shared_ptr<const DatasetFile> examples_;  // of part_ and test_, by options and seed

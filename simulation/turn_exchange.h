@@ -1,15 +1,19 @@
 // All sides of a relay's turn in one thread: the real runs of a client's (or of several clients') and a host's cell,
 // with queues for streams.
 //
-// replay runs a turn to its end at once. In the virtual world a turn takes its time: when all sides have begun, it is
-// computed, and its ends are told when the slowest client is through: its training, and what it sent and got over its
-// own link, one after the other (with an overlap that is the most it can take; a host's link is not looked at). If one
-// of the processes goes meanwhile, its peers hear that the stream is lost, as a node does. Thread: one.
+// replay runs a turn to its end at once. In the virtual world a turn takes its time: each side begins when its node
+// does, and what it does is played on the clock; when all have begun, it is computed. Each node has one trainer, which
+// takes up what has come in the order of its coming, whichever turn it is for, and stops where the program waits for
+// more: so groups wait for each other at their host. What is sent goes through the sender's line and the receiver's,
+// behind what is on its way there. If one of the processes goes meanwhile, its peers hear that the stream is lost, as a
+// node does. Thread: one.
 #pragma once
 
 #include <array>
+#include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,15 +34,8 @@ struct TurnFailure {
     Error error;
     std::string peer{};
 };
-/// What went one way over a side's streams.
-struct TurnTraffic {
-    std::uint64_t bytes = 0;
-    std::uint64_t messages = 0;
-};
 struct TurnRun {
-    std::vector<node::TurnOutput> ends;  // in the sides' order, like the others
-    std::vector<TurnTraffic> sent;
-    std::vector<TurnTraffic> received;
+    std::vector<node::TurnOutput> ends;  // in the sides' order
 };
 tl::expected<TurnRun, TurnFailure> run_turn(const std::vector<TurnSide>& sides);
 
@@ -47,14 +44,14 @@ public:
     using Done = std::function<void(node::TurnEnd)>;
     struct Side {
         std::string node;
+        std::size_t link = 0;
         Assign assign;
         ClientWork* work = nullptr;
         double slowness = 1;
-        LinkOptions link;
         Done done;
     };
 
-    explicit TurnExchange(EventQueue& queue) : queue_(queue) {}
+    TurnExchange(EventQueue& queue, Network& network) : queue_(queue), network_(network) {}
 
     void begin(Side side);
     /// The node does not want it any more; its peer hears nothing: the coordinator gives both another turn.
@@ -64,12 +61,43 @@ public:
 
 private:
     using Key = std::array<std::uint64_t, 4>;  // of the lease
-    static double time_of(const std::vector<Side>& sides, const TurnRun& run);
-    static bool complete(const std::vector<Side>& sides);
+    struct Turn;
+    /// Something that has come for a side of a turn: its beginning, or a message.
+    struct Item {
+        Key key{};
+        std::uint64_t number = 0;  // of the turn: a later one of the same lease is another
+        std::size_t side = 0;
+        const CellAct* message = nullptr;  // as its sender has it; nullptr: the beginning
+        std::uint32_t from = 0;            // cell
+    };
+    /// A message for a side that has not begun, when it would be there.
+    struct Early {
+        Item item;
+        std::uint32_t to = 0;  // cell
+        Instant when{};
+    };
+    /// A process with its one trainer.
+    struct Trainer {
+        std::deque<Item> waiting;
+        std::uint64_t life = 0;
+        bool at_work = false;
+    };
+
     static Key key_of(const Lease& lease) { return {lease.epoch, lease.experiment, lease.round, lease.attempt}; }
+    void compute(const Key& key, Turn& turn);
+    std::shared_ptr<Turn> find(const Item& item);
+    void give(const Item& item);
+    void work(const std::string& node);
+    void go_on(const Item& item, Turn& turn);
+    void send(const Item& item, std::size_t message);
+    void arrive_at(Instant when, const Item& item);
+    void end(const Item& item);
 
     EventQueue& queue_;
-    std::map<Key, std::vector<Side>> under_way_;
+    Network& network_;
+    std::uint64_t turns_ = 0;
+    std::map<Key, std::shared_ptr<Turn>> under_way_;
+    std::map<std::string, Trainer> trainers_;
 };
 
 }  // namespace causeway::simulation

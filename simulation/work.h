@@ -10,6 +10,7 @@
 #include "client/effects.h"
 #include "client/turn_work.h"
 #include "coordinator/effects.h"
+#include "split/program_acts.h"
 
 namespace causeway::simulation {
 
@@ -55,6 +56,8 @@ public:
                                                                node::TurnHooks /*hooks*/) {
         return fail(ErrorKind::unsupported, "no_turns", "this work trains whole models only");
     }
+    /// What a side of a turn does, one thing after another, where computing is not slowed.
+    virtual std::vector<CellAct> acts_of_turn(const Assign& /*assign*/) { return {}; }
     /// What a turn has made: until it is let go, or the process ends.
     virtual void keep_segment(const node::TurnOutput& /*output*/) {}
     virtual void let_go(const Digest& /*segment*/) {}

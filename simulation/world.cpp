@@ -15,6 +15,7 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep, options.t
         roles.push_back(client.role);
     }
     network_ = std::make_unique<Network>(queue_, std::move(links), options.line, sinks());
+    turns_ = std::make_unique<TurnExchange>(queue_, *network_);
     auto* work = options.work;
     coordinator_ = std::make_unique<CoordinatorHost>(
         CoordinatorHost::Surroundings{
@@ -31,7 +32,7 @@ World::World(WorldOptions options) : transcript_(queue_, options.keep, options.t
         session.policy = std::move(client.policy);
         session.splits = client.splits;
         clients_.push_back(std::make_unique<ClientHost>(
-            ClientHost::Surroundings{queue_, *network_, invariants_, transcript_, turns_,
+            ClientHost::Surroundings{queue_, *network_, invariants_, transcript_, *turns_,
                                      [work](const Digest& model) { return work->read_model(model); }},
             i, std::move(session), *client.work));
         clients_.back()->set_slowness(client.slowness);

@@ -105,7 +105,7 @@ private:
     Transcript transcript_;
     Invariants invariants_;
     std::unique_ptr<Network> network_;
-    TurnExchange turns_{queue_};
+    std::unique_ptr<TurnExchange> turns_;
     std::unique_ptr<CoordinatorHost> coordinator_;
     std::vector<std::unique_ptr<ClientHost>> clients_;
     std::vector<double> slowness_;  // of the clients' training, when nothing fails

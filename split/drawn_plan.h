@@ -1,6 +1,6 @@
 // Federations drawn at random, on which the planner's claim is tested and measured (tests/split, `causeway bench
-// plan`): links of 0.5 to 100 Mbit/s, clients 1 to 30 times slower than the host, four models; and a planned row walked
-// batch by batch. Pure, any thread.
+// plan`): links of 0.5 to 100 Mbit/s, clients 1 to 30 times slower than the host, five models, some of which are too
+// large for the slow lines and some too small to be cut; and a planned row walked batch by batch. Pure, any thread.
 #pragma once
 
 #include <string>
@@ -22,6 +22,14 @@ const std::vector<DrawnModel>& models_to_plan();
 double drawn_between(RandomStream& random, double least, double most);
 /// 3 to 12 of them.
 std::vector<PlanClient> drawn_clients(RandomStream& random);
+/// 50 Mbit/s to 1 Gbit/s.
+PlanHost drawn_host(RandomStream& random);
+/// Of a machine of 0.1 to 10 G operations a second.
+LayerTimes drawn_times(const Chain& chain, RandomStream& random, std::uint32_t batch);
+
+/// Federated, and of the two fastest cuts and the slowest one: one group, few, as many as clients, all together, the
+/// best.
+std::vector<const PlanRow*> telling_rows(const PlanInput& input, const std::vector<PlanRow>& rows);
 
 /// The round of a row, walked with the groups that the planner made. errors: as planned_groups
 Result<double> walked(const PlanInput& input, const PlanRow& row);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "split/grouping.h"
+#include "split/round_walk.h"
 
 namespace causeway {
 namespace {
@@ -16,6 +17,13 @@ namespace {
 constexpr double bytes_added_a_second = 1e9;
 constexpr double bytes_committed_a_second = 0.5e9;
 constexpr double commit_seconds = 0.0015;
+constexpr double record_seconds = 0.001;  // a transaction
+
+// What is said about a model is a message of the link.
+constexpr ExchangeCosts exchange{.message_bytes = 300};
+
+// Steps times groups of a row that is walked, which takes some 10 ns for each: a second for a whole plan at the most.
+constexpr std::uint64_t most_walked = 1'000'000;
 
 constexpr std::uint64_t value_bytes = 4;  // f32
 constexpr std::uint64_t label_bytes = 8;  // i64, as they travel
@@ -97,16 +105,26 @@ PlanRow federated_row(const PlanInput& input) {
     std::vector<double> whole;
     for (const auto& client : input.clients) {
         profiles.push_back(profile_of(input, client, 0));
-        // A short last batch takes its share of a full one's time.
+        // A short last batch takes its share of a full one's time, but for the step.
         const auto batches = static_cast<double>(std::max<std::uint64_t>(profiles.back().batches, 1));
         const auto full = static_cast<double>(client.examples) / input.batch;
-        whole.push_back(client.slowness * whole_seconds(input) * full / batches);
+        const double steps = sum(input.times.step, 0, input.chain.layer_count());
+        whole.push_back(client.slowness * (steps + (whole_seconds(input) - steps) * full / batches));
     }
     PlanRow row{.regime = "federated"};
     row.cost = federated_round(profiles, whole, segment_bytes(input.chain, 0, input.chain.layer_count()),
-                               input.local_epochs, aggregation_seconds(input, input.clients.size()));
+                               input.local_epochs, aggregation_seconds(input, input.clients.size()), exchange);
     row.client_memory = training_memory(input, 0, input.chain.layer_count());
     return row;
+}
+
+/// Batches of a round at a host.
+std::uint64_t steps_of(const PlanInput& input) {
+    std::uint64_t steps = 0;
+    for (const auto& client : input.clients) {
+        steps += batches_of(input, client) * input.local_epochs;
+    }
+    return steps;
 }
 
 std::string_view regime_of(std::uint32_t groups, std::size_t clients) {
@@ -119,6 +137,9 @@ Result<PlanRow> split_row(const PlanInput& input, std::uint32_t cut, std::uint32
     TRY_ASSIGN(const auto members, planned_groups(input, cut, groups));
     PlanRow row{.regime = std::string(regime_of(groups, input.clients.size())), .cut = cut, .groups = groups};
     row.cost = gsfl_round(members, costs);
+    if (steps_of(input) * groups <= most_walked) {
+        row.cost.seconds = walk_round(members, costs);
+    }
     row.client_memory = training_memory(input, 0, cut);
     row.smashed_bytes = costs.smashed_bytes;
     row.aggregation_seconds = costs.aggregation_seconds;
@@ -151,7 +172,8 @@ ClientProfile profile_of(const PlanInput& input, const PlanClient& client, std::
             .downlink = client.downlink,
             .delay = client.delay,
             .forward_seconds = client.slowness * sum(times.forward, 0, cut),
-            .backward_seconds = client.slowness * (sum(times.backward, 0, cut) + sum(times.step, 0, cut)),
+            .backward_seconds = client.slowness * sum(times.backward, 0, cut),
+            .update_seconds = client.slowness * sum(times.step, 0, cut),
             .batches = batches_of(input, client),
             .examples = client.examples};
 }
@@ -170,7 +192,8 @@ SplitCosts costs_of(const PlanInput& input, std::uint32_t cut) {
     const auto layers = input.chain.layer_count();
     const std::uint64_t moments = input.optimizer_moments;
     SplitCosts costs;
-    costs.client_segment_bytes = segment_bytes(input.chain, 0, cut) * (1 + moments);
+    costs.client_start_bytes = segment_bytes(input.chain, 0, cut);
+    costs.client_segment_bytes = costs.client_start_bytes * (1 + moments);
     costs.server_segment_bytes = segment_bytes(input.chain, cut, layers);
     costs.gradient_bytes = value_bytes * boundary_elements(input.chain, cut) * input.batch;
     costs.smashed_bytes = costs.gradient_bytes + label_bytes * input.batch;
@@ -182,11 +205,15 @@ SplitCosts costs_of(const PlanInput& input, std::uint32_t cut) {
     costs.local_epochs = input.local_epochs;
     costs.overlap = input.overlap;
     costs.batch = input.batch;
-    if (input.handover_copies) {
-        costs.handover_bytes = costs.server_segment_bytes * (1 + moments);
-        costs.handover_seconds =
-            input.host.uplink > 0 ? static_cast<double>(costs.handover_bytes) / input.host.uplink : 0.0;
-    }
+    costs.host_delay = input.host.delay;
+    costs.host_uplink = input.host.uplink;
+    costs.host_downlink = input.host.downlink;
+    costs.copies = input.handover_copies ? Copies::every_turn : Copies::last_turn;
+    costs.handover_bytes = costs.server_segment_bytes * (1 + moments);
+    costs.handover_seconds =
+        input.host.uplink > 0 ? static_cast<double>(costs.handover_bytes) / input.host.uplink : 0.0;
+    costs.record_seconds = record_seconds;
+    costs.exchange = exchange;
     return costs;
 }
 

@@ -13,6 +13,7 @@
 #include "common/result.h"
 #include "model/chain.h"
 #include "split/cost_model.h"
+#include "split/program_acts.h"
 
 namespace causeway {
 
@@ -27,17 +28,11 @@ struct PlanClient {
     bool operator==(const PlanClient&) const = default;
 };
 
-/// Seconds of the reference machine for one full batch.
-struct LayerTimes {
-    std::vector<double> forward;  // one per layer
-    std::vector<double> backward;
-    std::vector<double> step;  // the optimizer's
-    double loss = 0;
-};
-
 struct PlanHost {
     double slowness = 1;
-    double uplink = 0;         // to the coordinator, for copies of its segment; 0: beside it, no time
+    double uplink = 0;         // bytes a second, 0: no limit, as beside the coordinator
+    double downlink = 0;
+    double delay = 0;          // one way
     std::uint64_t memory = 0;  // bytes for server segments, 0: no limit
 };
 

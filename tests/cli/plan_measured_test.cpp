@@ -11,7 +11,7 @@ constexpr const char* measured = R"json({
     "north": {"round_trip_seconds": 0.04, "uplink": 250000, "downlink": 1000000,
               "work": {"experiment": 3, "layers": "[0, 3)", "examples": 100, "seconds": 2.0}},
     "south": {"round_trip_seconds": 0.01, "uplink": null, "downlink": 2000000, "work": null},
-    "host-1": {"round_trip_seconds": null, "uplink": 5000000, "downlink": null,
+    "host-1": {"round_trip_seconds": 0.002, "uplink": 5000000, "downlink": 7000000,
                "work": {"experiment": 3, "layers": "[3, 9)", "examples": 100, "seconds": 3.0}},
     "host-2": {"uplink": 4000000, "work": {"experiment": 3, "layers": "[3, 9)", "examples": 100, "seconds": 1.0}}},
   "experiments": {"3": {"architecture": "of three", "optimizer": "sgd", "batch": 32}}})json";
@@ -49,6 +49,8 @@ TEST_CASE("of several hosts the slowest counts, and one that was never measured 
     REQUIRE(use_measurements(*Json::parse(measured), {"host-1", "host-2", "host-3"}, here, cast));
     CHECK(cast.host.slowness == Approx(3));
     CHECK(cast.host.uplink == 4000000);
+    CHECK(cast.host.downlink == 7000000);
+    CHECK(cast.host.delay == Approx(0.001));
     CHECK(cast.assumed == std::map<std::string, std::vector<std::string>>{{"host-3", {"speed", "uplink"}}});
 }
 

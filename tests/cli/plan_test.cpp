@@ -43,6 +43,8 @@ TEST_CASE("a profile gives clients, a host and their rates", "[cli][plan]") {
     const auto cast = parse_profile(R"([host]
 speed = "0.5x"
 uplink = "1gbit"
+downlink = "400mbit"
+delay = "2ms"
 memory = "8GB"
 [[client]]
 name = "north"
@@ -60,6 +62,8 @@ uplink = "16mbit"
     REQUIRE(cast.has_value());
     CHECK(cast->host.slowness == 0.5);
     CHECK(cast->host.uplink == 125e6);
+    CHECK(cast->host.downlink == 50e6);
+    CHECK(cast->host.delay == Approx(0.002));
     CHECK(cast->host.memory == 8'000'000'000);
     REQUIRE(cast->clients.size() == 2);
     CHECK(cast->clients[0] == PlanClient{"north", 250e3, 1e6, 0.02, 10, 300});
