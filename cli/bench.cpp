@@ -27,7 +27,7 @@ constexpr Bench benches[] = {
     {"faults", "from a client's end or silence, or the coordinator's end, to the next commit", bench_faults},
     {"endurance", "10,000 rounds of a small model: what memory grows by", bench_endurance},
     {"simulate", "the simulator: rounds a second without training, 10,000 virtual clients", bench_simulate},
-    {"plan", "what the planner chooses and predicts, against walks of ten random federations", bench_plan},
+    {"plan", "what the planner chooses and predicts, beside whole rounds of ten drawn federations", bench_plan},
 };
 
 std::string processor() {
