@@ -62,9 +62,12 @@ std::uint64_t activation_bytes(const PlanInput& input, std::size_t begin, std::s
     return 2 * value_bytes * elements * input.batch;
 }
 
-/// Weights, gradients and optimizer state, and what one batch leaves behind.
-std::uint64_t training_memory(const PlanInput& input, std::size_t begin, std::size_t end) {
-    return segment_bytes(input.chain, begin, end) * (2 + input.optimizer_moments) + activation_bytes(input, begin, end);
+/// Weights, gradients and optimizer state, and what one batch leaves behind; of each batch that waits for its gradient
+/// the values and the parameters that it went forward with.
+std::uint64_t training_memory(const PlanInput& input, std::size_t begin, std::size_t end, std::uint32_t waiting = 0) {
+    const auto one = activation_bytes(input, begin, end);
+    return segment_bytes(input.chain, begin, end) * (2 + input.optimizer_moments) + one +
+           waiting * (one / 2 + value_bytes * input.chain.arena_range(ArenaKind::trainable, begin, end).size());
 }
 
 std::uint64_t batches_of(const PlanInput& input, const PlanClient& client) {
@@ -140,7 +143,7 @@ Result<PlanRow> split_row(const PlanInput& input, std::uint32_t cut, std::uint32
     if (steps_of(input) * groups <= most_walked) {
         row.cost.seconds = walk_round(members, costs);
     }
-    row.client_memory = training_memory(input, 0, cut);
+    row.client_memory = training_memory(input, 0, cut, input.overlap);
     row.smashed_bytes = costs.smashed_bytes;
     row.aggregation_seconds = costs.aggregation_seconds;
     return row;
@@ -152,7 +155,7 @@ PlanRow together_row(const PlanInput& input, std::uint32_t cut) {
     costs.aggregation_seconds = aggregation_seconds(input, input.clients.size());
     PlanRow row{.regime = "splitfed-v2", .cut = cut, .groups = static_cast<std::uint32_t>(input.clients.size())};
     row.cost = together_round(profiles_by_name(input, cut), costs);
-    row.client_memory = training_memory(input, 0, cut);
+    row.client_memory = training_memory(input, 0, cut, input.overlap);
     row.smashed_bytes = costs.smashed_bytes;
     row.aggregation_seconds = costs.aggregation_seconds;
     return row;

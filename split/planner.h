@@ -56,7 +56,7 @@ struct PlanRow {
     std::uint32_t cut = 0;     // 0: none
     std::uint32_t groups = 0;  // of splitfed-v2 its clients, which share one server segment
     RoundCost cost;
-    std::uint64_t client_memory = 0;  // weights, gradients, optimizer and one batch's values
+    std::uint64_t client_memory = 0;  // weights, gradients, optimizer, values of a batch; an overlap's stash
     std::uint64_t smashed_bytes = 0;  // of one batch
     double aggregation_seconds = 0;   // of its replicas, in cost.seconds
     bool fits = true;                 // in the memory that is there

@@ -5,7 +5,7 @@
 
 A coordinator, a host and twelve clients on loopback train a network whose last layers, all at the host, have some 34 MB
 (width 2048), with momentum. For each group count the host is started anew; its resident memory is read at rest, and its
-peak after two rounds. The formula is the plan's (split/segment_memory.h): M x ((segment + momentum) x 2, gradients, and
+peak after a round. The formula is the plan's (split/segment_memory.h): M x ((segment + momentum) x 2, gradients, and
 values of a batch). Rows of digits are made up here; nothing is downloaded.
 """
 import argparse
@@ -21,7 +21,7 @@ EXPERIMENT = """
 [experiment]
 name = "memory"
 seed = 7
-rounds = 2
+rounds = 1
 [data]
 dataset = "rows"
 label = "last"

@@ -132,6 +132,17 @@ TEST_CASE("what does not fit in memory is told and never chosen", "[unit][plan]"
     CHECK(best_row(*predict_rounds(input)) == nullptr);
 }
 
+TEST_CASE("with an overlap a client needs, for each batch that waits, its values and a copy of the parameters",
+          "[unit][plan]") {
+    auto input = input_of(chain(), 2, 1e6, 1);
+    const auto plain = row_of(*predict_rounds(input), 3, 2).client_memory;
+    const auto whole = predict_rounds(input)->front().client_memory;
+    input.overlap = 3;
+    // In: 8 x 8, after conv and relu 8 x 8 x 4, after maxpool 4 x 4 x 4; the conv has 4 x 9 weights and 4 biases.
+    CHECK(row_of(*predict_rounds(input), 3, 2).client_memory - plain == 3 * 4 * (32 * (64 + 256 + 256 + 64) + 40));
+    CHECK(predict_rounds(input)->front().client_memory == whole);
+}
+
 TEST_CASE("a copy of the host's segment costs time only over a link", "[unit][plan]") {
     auto input = input_of(chain(), 2, 1e6, 1);
     const auto beside = row_of(*predict_rounds(input), 3, 1).cost;
