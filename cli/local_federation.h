@@ -50,6 +50,8 @@ public:
     Result<Json> follow(std::uint32_t from, const std::function<void(const Json&)>& each);
     /// Kills the coordinator and starts it again on its state and its port; returns when it answers.
     Status restart_coordinator();
+    /// Nothing more comes through that client's line, which must be a shaped one; from 0.
+    void silence(std::size_t client) { shaped_->silence(client); }
     /// Asks every process to end, and waits for them.
     void stop();
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -124,6 +125,7 @@ struct Flow {
 };
 
 struct Connection {
+    const std::atomic<bool>* silent = nullptr;  // its line's
     Socket client;
     Socket target;
     Flow up;
@@ -190,6 +192,8 @@ struct ShapedLinks::State {
     struct Line {
         ShapedLine up;
         ShapedLine down;
+        std::atomic<bool> silent{false};
+        Line(ShapedLine first, ShapedLine second) : up(std::move(first)), down(std::move(second)) {}
     };
     struct Route {
         std::size_t line;
@@ -197,7 +201,7 @@ struct ShapedLinks::State {
         Listening listening;
     };
 
-    std::vector<Line> lines;
+    std::deque<Line> lines;
     std::vector<Route> routes;
     std::list<Connection> connections;
     std::array<int, 2> wake{-1, -1};  // the owner closes its end: the loop ends
@@ -227,6 +231,7 @@ struct ShapedLinks::State {
             if (::connect(made.target.fd(), address, route.target.size) != 0 && !would_block()) {
                 continue;  // nobody there: the client's connection closes
             }
+            made.silent = &lines[route.line].silent;
             made.up.line = &lines[route.line].up;
             made.down.line = &lines[route.line].down;
             connections.push_back(std::move(made));
@@ -257,6 +262,9 @@ struct ShapedLinks::State {
             asked.push_back({route.listening.socket.fd(), POLLIN, 0});
         }
         for (const auto& connection : connections) {
+            if (*connection.silent) {
+                continue;
+            }
             pollfd client{connection.client.fd(), 0, 0};
             pollfd target{connection.target.fd(), 0, 0};
             expect(connection.up, now, client, target, until);
@@ -280,6 +288,9 @@ struct ShapedLinks::State {
             }
             const Instant now = real_now();
             for (auto& connection : connections) {
+                if (*connection.silent) {
+                    continue;
+                }
                 read_some(connection.up, connection.client, now, connection.broken);
                 read_some(connection.down, connection.target, now, connection.broken);
                 write_due(connection.up, connection.target, now, connection.broken);
@@ -300,8 +311,8 @@ Result<std::unique_ptr<ShapedLinks>> ShapedLinks::start(const std::vector<simula
     for (std::size_t i = 0; i < lines.size(); ++i) {
         const RandomKey up{.seed = seed, .purpose = "shaped-link", .node = i, .layer = 0};
         const RandomKey down{.seed = seed, .purpose = "shaped-link", .node = i, .layer = 1};
-        state->lines.push_back(
-            {ShapedLine(lines[i].link.up, lines[i].jitter, up), ShapedLine(lines[i].link.down, lines[i].jitter, down)});
+        state->lines.emplace_back(ShapedLine(lines[i].link.up, lines[i].jitter, up),
+                                  ShapedLine(lines[i].link.down, lines[i].jitter, down));
     }
     for (const auto& route : routes) {
         ASSERT(route.line < lines.size());
@@ -321,6 +332,10 @@ ShapedLinks::ShapedLinks(std::unique_ptr<State> state) : state_(std::move(state)
 ShapedLinks::~ShapedLinks() {
     ::close(std::exchange(state_->wake[1], -1));
     state_->thread.join();
+}
+
+void ShapedLinks::silence(std::size_t line) {
+    state_->lines.at(line).silent = true;
 }
 
 std::uint16_t ShapedLinks::port(std::size_t route) const {

@@ -61,6 +61,8 @@ public:
     ShapedLinks(const ShapedLinks&) = delete;
     ShapedLinks& operator=(const ShapedLinks&) = delete;
 
+    /// From now on nothing comes through that line, either way, and nobody is told: a cable that is cut far away.
+    void silence(std::size_t line);
     /// Where a route listens on 127.0.0.1.
     [[nodiscard]] std::uint16_t port(std::size_t route) const;
 

@@ -137,4 +137,28 @@ TEST_CASE("a shaped link to nobody closes, and others go on", "[cli][e2e]") {
     CHECK_FALSE(ShapedLinks::start({plain}, {{0, {"example.org", 80}}}, 1).has_value());
 }
 
+TEST_CASE("a line that falls silent ends nothing and lets nothing through, and others go on", "[cli][e2e]") {
+    Echo cut, kept;
+    const simulation::ShapedLink plain{simulation::both_ways(1ms, 1e6), {}};
+    const auto links =
+        ShapedLinks::start({plain, plain}, {{0, {"127.0.0.1", cut.port}}, {1, {"127.0.0.1", kept.port}}}, 1);
+    REQUIRE(links.has_value());
+    const int silent = connect_to((*links)->port(0)), other = connect_to((*links)->port(1));
+    const auto there_and_back = [](int fd) {
+        char letter = 'a';
+        return ::write(fd, &letter, 1) == 1 && ::read(fd, &letter, 1) == 1 && letter == 'a';
+    };
+    REQUIRE(there_and_back(silent));
+    (*links)->silence(0);
+    REQUIRE(::write(silent, "b", 1) == 1);
+    for (int i = 0; i < 3; ++i) {  // what was sent earlier over an equal line would be back by now
+        REQUIRE(there_and_back(other));
+    }
+    char letter = 0;
+    CHECK(::recv(silent, &letter, 1, MSG_DONTWAIT) == -1);
+    CHECK(errno == EAGAIN);
+    ::close(silent);
+    ::close(other);
+}
+
 }  // namespace causeway::cli
