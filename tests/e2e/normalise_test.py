@@ -84,6 +84,13 @@ class Columns(unittest.TestCase):
         self.assertEqual(0, simulated.returncode, simulated.stderr)
         last_event = events(simulated.stdout)[-1]
         self.assertEqual(done["model_sha256"], last_event["model_sha256"])
+        watched = events(self.federation.command("experiment", "watch", experiment, "--json").stdout)
+        for shown in (watched, events(simulated.stdout)):
+            first = next(event for event in shown if event["event"] in ("statistics", "round"))
+            self.assertEqual(("statistics", 0, 3, 3), tuple(first[key] for key in ("event", "round", "clients", "cohort")))
+            self.assertEqual(1, sum(event["event"] == "statistics" for event in shown))
+        told = self.federation.command("experiment", "watch", experiment).stdout.splitlines()
+        self.assertIn("columns summed over 3 of 3 clients", told[0])
         self.assertAlmostEqual(done["accuracy"], last_event["accuracy"], places=9)
         words = [word for number in (1, 2, 3)
                  for word in ("--data", f"client-{number}:digits={self.federation.parts}/part-{number}.csv.gz")]
