@@ -37,6 +37,18 @@ Result<Need> memory_needed(const Assign& assign, std::size_t examples) {
     return Need{footprint, rows};
 }
 
+/// Of each batch that an overlap puts away: its values, half of what a batch has, and the parameters it went forward
+/// with. A program that cannot be read is refused later, with its place.
+std::uint64_t stash_of(const Assign& assign, const Chain& chain, const std::vector<LayerInterval>& layers,
+                       std::uint64_t batch_bytes) {
+    const auto program = parse_program(assign.program);
+    std::uint64_t parameters = 0;
+    for (const auto& part : layers) {
+        parameters += chain.arena_range(ArenaKind::trainable, part.begin, part.end).size();
+    }
+    return program ? stashed_passes(*program) * (batch_bytes / 2 + sizeof(float) * parameters) : 0;
+}
+
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
 
 constexpr std::size_t most_early = 64;  // messages of one node: as many as a turn leaves waiting
@@ -78,9 +90,11 @@ Status NodeTrainer::check_turn_memory(const Assign& assign) {
     TRY(Segment::make(chain, layers));  // they lie in the chain
     const auto memory = segment_memory(chain, layers, optimizer.kind->moments(optimizer));
     const auto rows = assign.batch == 0 ? assign.examples : std::min<std::uint64_t>(assign.batch, assign.examples);
-    return memory_.take({assign.lease.experiment, assign.lease.round, assign.group}, memory.of(rows),
+    const auto waiting = stash_of(assign, chain, layers, memory.per_row * rows);
+    return memory_.take({assign.lease.experiment, assign.lease.round, assign.group}, memory.of(rows) + waiting,
                         "layers " + assign.segment + " of " + assign.experiment_name + ": " +
-                            to_text(memory, 1, rows));
+                            to_text(memory, 1, rows) +
+                            (waiting > 0 ? " and " + format_bytes(waiting) + " for batches that wait" : ""));
 }
 
 void NodeTrainer::forget(std::uint64_t experiment) {

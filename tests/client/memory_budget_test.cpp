@@ -10,14 +10,15 @@ namespace {
 using Catch::Contains;
 
 /// What a node answers to the turn of layers [2, 3), a dense layer of 8 values to 4: 144 bytes of parameters.
-std::string answer_of(NodeTrainer& trainer, std::uint64_t experiment, std::uint32_t group) {
+std::string answer_of(NodeTrainer& trainer, std::uint64_t experiment, std::uint32_t group,
+                      const std::string& program = "none") {
     const auto chain = *Chain::parse({"dense 8", "relu", "dense 4"}, {5}, "cross-entropy");
     Assign assign;
     assign.lease = {1, experiment, 1, 1};
     assign.experiment_name = "points";
     assign.architecture = chain.architecture();
     assign.optimizer = "sgd learning_rate=0.1 momentum=0.9";
-    assign.program = "none";  // looked at after the memory
+    assign.program = program;  // looked at after the memory
     assign.segment = "[2, 3)";
     assign.group = group;
     assign.data_node = "ann";
@@ -41,6 +42,17 @@ TEST_CASE("a node counts the groups of all experiments, and refuses a turn befor
                Contains("does_not_fit: layers [2, 3) of points: 1 group of 1.68 KB") && Contains("may use 3.37 KB"));
     trainer.forget(2);
     CHECK_THAT(answer_of(trainer, 1, 1), !Contains("does_not_fit"));
+}
+
+TEST_CASE("batches that an overlap puts away need their values and the parameters of their time", "[memory]") {
+    constexpr std::uint64_t group = 144 * 5 + 2 * 4 * 10 * (8 + 4);
+    constexpr std::uint64_t each = 4 * 10 * (8 + 4) + 144;
+    const std::string overlapped = "repeat epochs {\n    repeat batches {\n        stash 2\n    }\n}\n";
+    NodeTrainer narrow("ann", *Device::open("cpu"), {}, {.memory = group + 2 * each - 1, .slow = 1});
+    CHECK_THAT(answer_of(narrow, 1, 0), !Contains("does_not_fit"));
+    CHECK_THAT(answer_of(narrow, 1, 0, overlapped), Contains("does_not_fit") && Contains("1.25 KB for batches that"));
+    NodeTrainer wide("ann", *Device::open("cpu"), {}, {.memory = group + 2 * each, .slow = 1});
+    CHECK_THAT(answer_of(wide, 1, 0, overlapped), !Contains("does_not_fit"));
 }
 
 TEST_CASE("groups of several experiments share one limit until their experiment is over", "[memory]") {

@@ -209,6 +209,8 @@ TEST_CASE("groups go to hosts that have room for them, and without room a run wa
             ++groups[host.text()];
         }
         CHECK(groups == std::map<std::string, int>{{"h1", 2}, {"h2", 1}});
+        CHECK(bench.machine.experiments().at(1).host_bytes() ==
+              std::map<std::string, std::uint64_t>{{"h1", 2 * group_bytes}, {"h2", group_bytes}});
     }
     SECTION("one that does not say how much it has takes all") {
         bench.host(10s, "h2");
