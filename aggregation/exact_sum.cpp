@@ -40,7 +40,7 @@ Status read_values(ByteReader& in, std::span<T> values) {
 
 }  // namespace
 
-ExactSum::ExactSum(std::uint64_t element_count) : single_(element_count) {
+ExactSum::ExactSum(std::uint64_t element_count) : count_(element_count) {
     if (element_count > 0) {
         segments_.push_back({{0, element_count}});
     }
@@ -60,6 +60,7 @@ void ExactSum::add(const RangeSet& ranges, std::span<const float> values, std::u
             next += segment.range.size();
         });
     }
+    drop_single();
     join_equal();
 }
 
@@ -75,11 +76,13 @@ void ExactSum::merge(const ExactSum& other) {
             }
         });
     }
+    drop_single();
     join_equal();
 }
 
 std::vector<float> ExactSum::take_mean(std::span<const float> start) {
     ASSERT(start.size() == element_count());
+    single_.resize(count_);
     for (const auto& segment : segments_) {
         const auto& range = segment.range;
         if (segment.form == Form::empty) {
@@ -210,6 +213,7 @@ void ExactSum::for_each_segment(const Range& range, const Action& action) {
 // The first contribution is kept as floats: alone it comes out bit for bit, also below 2^-62 and for -0.
 void ExactSum::add_values(Segment& segment, const float* values, std::uint64_t weight) {
     if (segment.form == Form::empty) {
+        single_.resize(count_);
         std::copy_n(values, segment.range.size(), single_.begin() + segment.range.begin);
         segment.form = Form::single;
     } else {
@@ -231,12 +235,19 @@ void ExactSum::accumulate(Segment& segment, const float* values, std::uint64_t w
 
 /// From now on the segment is in limbs: what it held as single floats is added there.
 void ExactSum::make_limbs(Segment& segment) {
-    high_.resize(single_.size());
-    low_.resize(single_.size());
+    high_.resize(count_);
+    low_.resize(count_);
     const bool was_single = segment.form == Form::single;
     segment.form = Form::limbs;
     if (was_single) {
         accumulate(segment, single_.data() + segment.range.begin, segment.weight);
+    }
+}
+
+/// The memory of first contributions is wanted for others' updates until the result is made.
+void ExactSum::drop_single() {
+    if (std::ranges::none_of(segments_, [](const Segment& s) { return s.form == Form::single; })) {
+        single_ = {};
     }
 }
 
@@ -297,6 +308,7 @@ Status ExactSum::read_segment(ByteReader& in, const PartialLimits& limits) {
 
 // The bounds of the firewall again: a partial sum is another machine's word.
 Status ExactSum::read_single(ByteReader& in, Segment& segment, const PartialLimits& limits) {
+    single_.resize(count_);
     TRY(read_values(in, part_of(single_, segment.range)));
     if (segment.weight == 0 || segment.weight >= static_cast<std::uint64_t>(exact_weight_limit)) {
         return corrupt("bad_weight", "has a single contribution of a weight outside [1, 2^29)");
@@ -318,8 +330,8 @@ Status ExactSum::read_limbs(ByteReader& in, Segment& segment, const PartialLimit
     if (segment.range.size() > in.left() / (2 * sizeof(std::int64_t))) {
         return corrupt("truncated", "ends inside its values");
     }
-    high_.resize(single_.size());
-    low_.resize(single_.size());
+    high_.resize(count_);
+    low_.resize(count_);
     const auto high = part_of(high_, segment.range);
     const auto low = part_of(low_, segment.range);
     TRY(read_values(in, high));

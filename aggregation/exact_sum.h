@@ -31,7 +31,7 @@ struct ExactTotal {
     std::int64_t low = 0;
 };
 
-/// cost     24 P bytes: two limbs of 8 and one float, which becomes the result
+/// cost     16 P bytes for two limbs of 8, 4 P for the first contribution until the second comes, and for the result
 /// threads  reentrant; one sum is owned by one worker at a time
 class ExactSum {
 public:
@@ -56,7 +56,7 @@ public:
     [[nodiscard]] RangeSet covered() const;
     /// The weight summed at one element.
     [[nodiscard]] std::uint64_t weight_at(std::uint64_t element) const;
-    [[nodiscard]] std::uint64_t element_count() const { return single_.size(); }
+    [[nodiscard]] std::uint64_t element_count() const { return count_; }
     /// What was summed at one element, not yet rounded: equal sums have equal limbs.
     [[nodiscard]] ExactTotal total_at(std::uint64_t element) const;
 
@@ -85,6 +85,7 @@ private:
     void add_values(Segment& segment, const float* values, std::uint64_t weight);
     void accumulate(Segment& segment, const float* values, std::uint64_t weight);
     void make_limbs(Segment& segment);
+    void drop_single();
     void merge_limbs(Segment& segment, const ExactSum& other, int additions);
     void carry(Segment& segment);
     void write_segment(ByteWriter& out, const Segment& segment) const;
@@ -92,9 +93,10 @@ private:
     Status read_single(ByteReader& in, Segment& segment, const PartialLimits& limits);
     Status read_limbs(ByteReader& in, Segment& segment, const PartialLimits& limits);
 
+    std::uint64_t count_;
     std::vector<std::int64_t> high_;
     std::vector<std::int64_t> low_;
-    std::vector<float> single_;
+    std::vector<float> single_;  // empty while no segment is single
     std::vector<Segment> segments_;  // ascending, touching, from 0 to element_count()
 };
 

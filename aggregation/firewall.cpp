@@ -144,7 +144,7 @@ private:
     // One pass without a branch per element: the largest magnitude as bits; infinity and NaN are above all finite ones.
     std::optional<Refusal> check_values(const TensorInfo& tensor, const UpdatePart& part) const {
         std::uint32_t largest = 0;
-        for (const float value : part.values) {
+        for (const float value : part.values.view()) {
             const auto magnitude = std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
             largest = std::max(largest, magnitude);
         }
@@ -162,8 +162,9 @@ private:
     // Only for refused updates: finds the first culprit again, one by one.
     std::optional<Refusal> name_value(const TensorInfo& tensor, const UpdatePart& part, bool all_finite) const {
         const auto wrong = [&](float v) { return all_finite ? !fits(v) : !std::isfinite(v); };
-        const auto found = std::ranges::find_if(part.values, wrong);
-        const auto n = static_cast<std::uint64_t>(found - part.values.begin());
+        const auto values = part.values.view();
+        const auto found = std::ranges::find_if(values, wrong);
+        const auto n = static_cast<std::uint64_t>(found - values.begin());
         const auto index = element_of(part.ranges, n) - tensor.offset;
         const auto what = "value " + std::to_string(*found) + " at index " + std::to_string(index);
         if (!all_finite) {
@@ -177,11 +178,12 @@ private:
     // In double: a sum of squares of 10^9 floats would lose the small ones otherwise.
     void add_to_norm(const UpdatePart& part) {
         const auto start = start_[static_cast<std::size_t>(part.arena)];
+        const auto values = part.values.view();
         std::size_t n = 0;
         for (const auto& range : part.ranges.ranges()) {
             for (auto i = range.begin; i < range.end; ++i, ++n) {
                 const double from = rules_.fidelity == Fidelity::lossless ? start[i] : 0.0f;
-                const double delta = static_cast<double>(part.values[n]) - from;
+                const double delta = static_cast<double>(values[n]) - from;
                 squares_ += delta * delta;
             }
         }

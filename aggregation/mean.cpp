@@ -22,7 +22,7 @@ public:
 
     void add(const Update& update, std::uint32_t weight) override {
         for (const auto& part : update.parts) {
-            sums_[static_cast<std::size_t>(part.arena)].add(part.ranges, part.values, weight);
+            sums_[static_cast<std::size_t>(part.arena)].add(part.ranges, part.values.view(), weight);
         }
     }
 

@@ -325,7 +325,7 @@ void Swarm::frame(Connection& connection, ByteView body, std::uint8_t flags) {
 
 void Swarm::receive(Connection& connection, ByteView sealed) {
     Bytes answer;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     const auto status = connection.channel->receive(sealed, answer, messages);
     if (!answer.empty()) {
         frame(connection, answer, 0);
@@ -335,7 +335,7 @@ void Swarm::receive(Connection& connection, ByteView sealed) {
         greet(connection);
     }
     for (const auto& bytes : messages) {
-        if (auto message = decode(bytes)) {
+        if (auto message = decode_received(bytes)) {
             handle(connection, *std::move(message));
         }
     }
@@ -362,7 +362,8 @@ void Swarm::send(Connection& connection, const Message& message) {
         return;
     }
     Bytes sealed;
-    if (const auto status = connection.channel->send(encode(message), sealed); !status) {
+    const auto payload = payload_of(message).value_or(ByteView());
+    if (const auto status = connection.channel->send(encode_header(message), payload, sealed); !status) {
         return lose(connection, status.error().message);
     }
     frame(connection, sealed, 0);

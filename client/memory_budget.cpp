@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "common/large_memory.h"
 #include "common/text.h"
 
 namespace causeway::node {
@@ -14,7 +15,7 @@ std::optional<std::uint64_t> available_memory() {
     std::ifstream file("/proc/meminfo");
     for (std::string line; std::getline(file, line);) {
         if (line.starts_with("MemAvailable:")) {
-            return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024;
+            return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024 + spare_memory();
         }
     }
     return std::nullopt;

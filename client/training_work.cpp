@@ -55,7 +55,7 @@ Result<TrainJob> make_job(const Work& work, const TrainingInput& input, const st
 Bytes encode(const Work& work, const ModelState& end) {
     const auto& table = work.chain.table();
     const ArenaValues arenas{end.trainable.values, end.buffers.values, end.frozen.values};
-    return encode_update(work.uplink, make_update(table, exchanged_ranges(table), arenas));
+    return encode_update(work.uplink, borrow_update(table, exchanged_ranges(table), arenas));
 }
 
 /// What the node keeps of the model for itself goes from the base, where it was before, to the next one.

@@ -30,8 +30,9 @@ struct Codec {
     /// Fills part.values (ranges.element_count() of them) from a payload; the other fields are set. Total.
     ///
     /// errors   corrupt: any payload that encode cannot have made
-    /// cost     allocates no more than the payload's bytes justify, or `elements` where a codec expands
-    std::function<Status(ByteView payload, UpdatePart& part)> decode;
+    /// cost     allocates no more than the payload's bytes justify, or `elements` where a codec expands; nothing where
+    ///          the values can stay in a payload that may be shared
+    std::function<Status(const SharedBytes& payload, UpdatePart& part)> decode;
 };
 
 struct CodecEntry {

@@ -6,20 +6,26 @@ namespace causeway {
 namespace {
 
 void encode_dense(const UpdatePart& part, Bytes& out) {
-    const auto raw = std::as_bytes(std::span(part.values));
+    const auto raw = std::as_bytes(part.values.view());
     out.insert(out.end(), raw.begin(), raw.end());
 }
 
-Status decode_dense(ByteView payload, UpdatePart& part) {
+Status decode_dense(const SharedBytes& payload, UpdatePart& part) {
     const auto count = part.ranges.element_count();
     if (payload.size() % sizeof(float) != 0 || payload.size() / sizeof(float) != count) {
         return fail(ErrorKind::corrupt, "payload_size",
                     "a dense part of " + std::to_string(count) + " elements has " + std::to_string(payload.size()) +
                         " bytes of values");
     }
-    part.values.resize(count);
+    const auto* first = payload.view().data();
+    if (payload && reinterpret_cast<std::uintptr_t>(first) % alignof(float) == 0) {
+        part.values = PartValues(payload);
+        return {};
+    }
+    auto& values = part.values.own();
+    values.resize(count);
     if (count > 0) {
-        std::memcpy(part.values.data(), payload.data(), payload.size());
+        std::memcpy(values.data(), first, payload.size());
     }
     return {};
 }

@@ -79,8 +79,9 @@ Status check_head(ByteReader& in, const Codec& codec) {
 
 class PartReader {
 public:
-    PartReader(ByteReader& in, const Codec& codec, const DecodeLimits& limits)
-        : in_(in),
+    PartReader(const SharedBytes& whole, ByteReader& in, const Codec& codec, const DecodeLimits& limits)
+        : whole_(whole),
+          in_(in),
           codec_(codec),
           elements_left_(limits.elements),
           ranges_left_(limits.ranges),
@@ -95,11 +96,16 @@ public:
             return corrupt("truncated", "ends inside a part's values");
         }
         TRY_ASSIGN(const auto payload, in_.get_bytes(size));
-        TRY(codec_.decode(payload, part));
+        TRY(codec_.decode(payload_of(payload), part));
         return part;
     }
 
 private:
+    /// It shares what holds the whole, if anything does.
+    [[nodiscard]] SharedBytes payload_of(ByteView payload) const {
+        return whole_ ? SharedBytes(std::make_shared<const SharedBytes>(whole_), payload)
+                      : SharedBytes(std::shared_ptr<const void>(), payload);
+    }
     Status read_kind(UpdatePart& part) {
         TRY_ASSIGN(const auto arena, in_.get<std::uint8_t>());
         TRY_ASSIGN(const auto dtype, in_.get<std::uint8_t>());
@@ -142,6 +148,7 @@ private:
         return {};
     }
 
+    const SharedBytes& whole_;
     ByteReader& in_;
     const Codec& codec_;
     std::uint64_t elements_left_;
@@ -149,17 +156,27 @@ private:
     std::uint64_t range_end_;
 };
 
+enum class Values { copied, borrowed };
+
 // A tensor that travels whole keeps its shape; a slice has only a length.
-UpdatePart make_part(const TensorInfo& tensor, const RangeSet& ranges, std::span<const float> arena) {
+UpdatePart make_part(const TensorInfo& tensor, const RangeSet& ranges, std::span<const float> arena, Values kept) {
     const auto count = ranges.element_count();
     const bool whole = count == tensor.range().size();
     UpdatePart part{
         tensor.arena, ranges, DType::f32, whole ? tensor.shape : Shape{static_cast<std::int64_t>(count)}, {}};
-    part.values.reserve(count);
+    if (kept == Values::borrowed && ranges.ranges().size() == 1) {
+        const auto& only = ranges.ranges().front();
+        ASSERT(only.end <= arena.size());
+        const auto raw = std::as_bytes(arena.subspan(only.begin, only.size()));
+        part.values = PartValues(SharedBytes({std::shared_ptr<const void>(), raw.data()}, raw));  // nobody's to free
+        return part;
+    }
+    auto& values = part.values.own();
+    values.reserve(count);
     for (const auto& range : ranges.ranges()) {
         ASSERT(range.end <= arena.size());
         const auto slice = arena.subspan(range.begin, range.size());
-        part.values.insert(part.values.end(), slice.begin(), slice.end());
+        values.insert(values.end(), slice.begin(), slice.end());
     }
     return part;
 }
@@ -180,17 +197,29 @@ ArenaRanges exchanged_ranges(const TensorTable& table) {
             RangeSet{}};
 }
 
-Update make_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas) {
+namespace {
+
+Update update_of(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas, Values kept) {
     Update update;
     for (const auto& tensor : table.tensors) {
         const auto kind = static_cast<std::size_t>(tensor.arena);
         const auto own = RangeSet::make({tensor.range()}, tensor.range().end);
         const auto ranges = own ? wanted[kind].intersected(*own) : RangeSet{};
         if (!ranges.empty()) {
-            update.parts.push_back(make_part(tensor, ranges, arenas[kind]));
+            update.parts.push_back(make_part(tensor, ranges, arenas[kind], kept));
         }
     }
     return update;
+}
+
+}  // namespace
+
+Update make_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas) {
+    return update_of(table, wanted, arenas, Values::copied);
+}
+
+Update borrow_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas) {
+    return update_of(table, wanted, arenas, Values::borrowed);
 }
 
 Bytes encode_update(const Codec& codec, const Update& update) {
@@ -207,15 +236,15 @@ Bytes encode_update(const Codec& codec, const Update& update) {
     return out;
 }
 
-Result<Update> decode_update(const Codec& codec, ByteView bytes, const DecodeLimits& limits) {
-    ByteReader in(bytes);
+Result<Update> decode_update(const Codec& codec, const SharedBytes& bytes, const DecodeLimits& limits) {
+    ByteReader in(bytes.view());
     TRY(check_head(in, codec));
     TRY_ASSIGN(const auto count, in.get<std::uint32_t>());
     if (count > limits.parts) {
         return corrupt("too_many_parts", "has " + std::to_string(count) + " parts, more than twice the tensors");
     }
     Update update;
-    PartReader reader(in, codec, limits);
+    PartReader reader(bytes, in, codec, limits);
     for (std::uint32_t i = 0; i < count; ++i) {
         TRY_ASSIGN(auto part, reader.read());
         update.parts.push_back(std::move(part));

@@ -45,13 +45,23 @@ ArenaRanges exchanged_ranges(const TensorTable& table);
 ///
 /// shapes  arenas[kind] f32[table.arena_size(kind)]; wanted[kind] within it. Empty sets are skipped.
 Update make_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas);
+/// The same, to be encoded at once: values of one range stay in the arenas, which must outlive the update.
+Update borrow_update(const TensorTable& table, const ArenaRanges& wanted, const ArenaValues& arenas);
 
 /// cost  one allocation of the encoded size
 Bytes encode_update(const Codec& codec, const Update& update);
 
 /// errors   corrupt: not an update, truncated, over a limit, or of another codec; unsupported: a newer version
-/// cost     one pass; memory at most the payload's size (dense)
+/// cost     one pass; memory at most the payload's size (dense), none where dense values lie where floats may
 /// threads  reentrant
-Result<Update> decode_update(const Codec& codec, ByteView bytes, const DecodeLimits& limits);
+Result<Update> decode_update(const Codec& codec, const SharedBytes& bytes, const DecodeLimits& limits);
+/// The same, of bytes that will not stay: all values are copied.
+inline Result<Update> decode_update(const Codec& codec, ByteView bytes, const DecodeLimits& limits) {
+    return decode_update(codec, SharedBytes(std::shared_ptr<const void>(), bytes), limits);
+}
+
+/// An update of the codec dense that begins so many bytes behind an address for floats has all its values at such ones:
+/// before the first payload are 19 bytes and multiples of 4, and between any two multiples of 4.
+constexpr std::size_t dense_shift = 1;
 
 }  // namespace causeway

@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
 constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr std::uint64_t updates_in_memory = 640 << 20;  // beyond it they go by the spool
 constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
 /// Serves the models to enrolled peers.
@@ -151,8 +152,8 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
             LinkMeasured{.node = reader.identity.node, .bytes_down = bytes, .down = took});
         (void)q->try_push(event);
     };
-    transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs), TransferLimits{},
-                                                 served);
+    transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs),
+                                                 TransferLimits{.in_memory = updates_in_memory}, served);
     return {};
 }
 

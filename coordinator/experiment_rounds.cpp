@@ -118,6 +118,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
                        .set("cohort", static_cast<std::uint64_t>(round_->plan().cohort.size()))
                        .set("loss", round_->train_loss())
                        .set("seconds", seconds(times.wall))
+                       .set("exchange", seconds(times.exchange))
                        .set("bytes_up", snapshot.bytes_up_total - bytes_up_seen_)
                        .set("bytes_down", snapshot.bytes_down_total - bytes_down_seen_)
                        .set("update_norm", snapshot.update_norm)

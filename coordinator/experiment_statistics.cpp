@@ -53,6 +53,7 @@ void ExperimentMachine::commit_statistics(Turn turn, const SnapshotWritten& snap
                        .set("clients", static_cast<std::uint64_t>(participants.size()))
                        .set("cohort", static_cast<std::uint64_t>(round_->plan().cohort.size()))
                        .set("seconds", seconds(times.wall))
+                       .set("exchange", seconds(times.exchange))
                        .set("bytes_up", snapshot.bytes_up_total - bytes_up_seen_)
                        .set("bytes_down", snapshot.bytes_down_total - bytes_down_seen_);
     note_traffic(snapshot.bytes_up_total, snapshot.bytes_down_total);

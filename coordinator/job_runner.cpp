@@ -209,25 +209,24 @@ void JobRunner::discard(const FetchedBlob& update) {
 void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
                       const std::shared_ptr<const RoundInput>& input, const Setup& setup) {
     const auto begun = real_now();
-    Bytes read;
-    if (!update.bytes) {
-        auto file = read_file(update.file, largest_update);
+    auto bytes = update.bytes;
+    if (!bytes) {
+        auto read = read_file(update.file, largest_update);
         remove_quietly(update.file);
-        if (!file) {
-            return answer_absorbed(job, std::nullopt, file.error());
+        if (!read) {
+            return answer_absorbed(job, std::nullopt, read.error());
         }
-        read = *std::move(file);
+        bytes = *std::move(read);
     }
     if (!job.segment.empty()) {
-        const auto file = update.bytes ? update.bytes : SharedBytes(std::move(read));
         ASSERT(setup->split.has_value());  // the machine asks for segments where its experiment is cut
-        if (auto refusal = check_segment(*setup->split, *input, job.segment, job.update, file.view())) {
+        if (auto refusal = check_segment(*setup->split, *input, job.segment, job.update, bytes.view())) {
             return answer_absorbed(job, std::move(refusal), std::nullopt);
         }
         const auto verify = real_now() - begun;
-        return sums_->post([this, job, file, verify] { keep_segment(job, file, verify); });
+        return sums_->post([this, job, bytes, verify] { keep_segment(job, bytes, verify); });
     }
-    auto checked = input->check(job.node, job.update, update.bytes ? update.bytes.view() : ByteView(read));
+    auto checked = input->check(job.node, job.update, bytes);
     if (!checked) {
         return answer_absorbed(job, std::move(checked).error(), std::nullopt);
     }

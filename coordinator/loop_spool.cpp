@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/text.h"
+#include "compression/update_format.h"
 #include "coordinator/loop.h"
 
 namespace causeway {
@@ -14,8 +15,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A file costs a small update more than all of its way; large ones lie in the spool until they are checked.
-constexpr std::uint64_t small_update = 4 << 20;
+// A file costs an update more than all of its way, so one is written only where that is worth it: larger ones, those
+// that come slowly, and what is beyond the limit of all in memory (wire/transfer_engine.h).
+constexpr std::uint64_t largest_in_memory = 256 << 20;
 
 UpdateAbsorbed unfetched(const AbsorbUpdate& job, Error why) {
     return {.experiment = job.experiment,
@@ -80,7 +82,8 @@ void Loop::pull(const AbsorbUpdate& job) {
                       .bytes = job.update.bytes,
                       .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
                       .durability = Durability::unflushed,
-                      .in_memory_up_to = small_update};
+                      .in_memory_up_to = largest_in_memory,
+                      .shift = dense_shift};
     partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<FetchedBlob> blob) {
         queue->push(UpdateFetched{job, std::move(blob)});
     });

@@ -6,6 +6,11 @@
 #include <vector>
 
 namespace causeway {
+namespace {
+
+constexpr const char* counted = "counted";
+
+}  // namespace
 
 Json TimeParts::json() const {
     return Json::object()
@@ -79,7 +84,7 @@ void RoundClock::absorbed(Instant now, const std::string& node, Duration verify,
         row->second.ended = now;
         row->second.verify = verify;
         row->second.aggregate = aggregate;
-        row->second.end = "counted";
+        row->second.end = counted;
     }
 }
 
@@ -111,6 +116,18 @@ TimeParts RoundClock::parts_of(const Row& row, Instant from, Instant to) const {
     return parts;
 }
 
+Duration RoundClock::exchange() const {
+    Instant first = never;
+    Instant last{};
+    for (const auto& [node, row] : rows_) {
+        if (row.offered && row.ended && row.end == counted) {
+            first = std::min(first, *row.offered);
+            last = std::max(last, *row.ended);
+        }
+    }
+    return std::max(last - first, Duration::zero());
+}
+
 RoundClock::Times RoundClock::times(Instant now, Duration division) const {
     Times times{.wall = now - begun_, .parts = {}, .last = {}, .members = Json::object()};
     const Row* last = nullptr;
@@ -132,6 +149,7 @@ RoundClock::Times RoundClock::times(Instant now, Duration division) const {
     times.parts.select = before_.select;
     times.parts.evaluate = before_.evaluate;
 
+    times.exchange = exchange();
     std::ranges::stable_sort(slowest, [](const auto& a, const auto& b) { return a.first > b.first; });
     slowest.resize(std::min(slowest.size(), most_rows));
     for (const auto& [end, entry] : slowest) {

@@ -62,6 +62,7 @@ public:
         Duration wall{};
         TimeParts parts;
         std::string last;  // the member that the round waited for; empty: none
+        Duration exchange{};  // from the first offer to the last addition, of members that were counted
         Json members;      // {node: {parts..., "end": counted, or why not}}, the slowest `most_rows`
     };
     /// At the commit of an open round. `division` is part of the time since closed().
@@ -81,6 +82,7 @@ private:
         std::string end;
     };
     void settle_wait(Instant now);
+    [[nodiscard]] Duration exchange() const;
     [[nodiscard]] TimeParts parts_of(const Row& row, Instant from, Instant to) const;
 
     Instant begun_{};

@@ -66,7 +66,7 @@ tl::expected<CheckedUpdate, Refusal> RoundInput::check_sums(const std::string& n
 }
 
 tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, const HeldUpdate& offered,
-                                                       ByteView bytes) const {
+                                                       const SharedBytes& bytes) const {
     if (offered.round != round_) {
         return tl::unexpected(
             Refusal{"wrong_round",
@@ -80,7 +80,7 @@ tl::expected<CheckedUpdate, Refusal> RoundInput::check(const std::string& node, 
                                       "", 0});
     }
     if (statistics_) {
-        return check_sums(node, offered, bytes);
+        return check_sums(node, offered, bytes.view());
     }
     auto update = decode_update(rules_.codec, bytes, limits_);
     if (!update) {
@@ -139,7 +139,7 @@ std::optional<Refusal> RoundWork::absorb(const std::string& node, const HeldUpda
     if (!input_) {
         return Refusal{"wrong_round", "no round is open", "", 0};
     }
-    auto checked = input_->check(node, offered, bytes);
+    auto checked = input_->check(node, offered, {std::shared_ptr<const void>(), bytes});
     return checked ? add(*std::move(checked)) : std::optional(std::move(checked).error());
 }
 

@@ -70,10 +70,10 @@ public:
     ///
     /// errors   a Refusal: the firewall's codes (aggregation/firewall.h), the decoder's (compression/update_format.h),
     ///          `wrong_round`, `wrong_model`: trained from another model than this round's
-    /// cost     reads the bytes twice; memory of one update
+    /// cost     reads the bytes once; memory of one update where they do not lie so that their values can stay there
     /// threads  reentrant
     [[nodiscard]] tl::expected<CheckedUpdate, Refusal> check(const std::string& node, const HeldUpdate& offered,
-                                                             ByteView bytes) const;
+                                                             const SharedBytes& bytes) const;
 
     [[nodiscard]] const Chain& chain() const { return chain_; }
     [[nodiscard]] const RoundRules& rules() const { return rules_; }

@@ -14,6 +14,7 @@
 
 #include "wire/causeway.capnp.h"
 #include "wire/message.h"
+#include "wire/secure_channel.h"
 #include "wire/utf8.h"
 
 namespace causeway {
@@ -482,10 +483,14 @@ Result<Message> decode(ByteView bytes) {
     return decode_parts(bytes, [](ByteView payload) { return SharedBytes(to_bytes(payload)); });
 }
 
+Result<Message> decode_received(const SharedBytes& bytes) {
+    return decode_parts(bytes.view(), [&](ByteView payload) {
+        return SharedBytes(std::make_shared<const SharedBytes>(bytes), payload);
+    });
+}
+
 Result<Message> decode(Bytes&& bytes) {
-    ByteView view(bytes);
-    return decode_parts(
-        view, [&](ByteView payload) { return SharedBytes(std::make_shared<const Bytes>(std::move(bytes)), payload); });
+    return decode_received(SharedBytes(std::move(bytes)));
 }
 
 }  // namespace causeway

@@ -9,6 +9,7 @@
 
 #include <thread>
 
+#include "common/large_memory.h"
 #include "common/log.h"
 #include "wire/link_core.h"
 #include "wire/sockets.h"
@@ -26,6 +27,7 @@ constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbea
 constexpr Duration quiet_time = std::chrono::seconds(1);
 constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
 constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
+constexpr Duration spare_time = std::chrono::seconds(10);  // large memory that rounds have not wanted for so long
 
 struct DialCommand {
     ConnectionId connection = 0;
@@ -107,6 +109,7 @@ struct Link::State final : LinkPort {
     std::uint64_t moved_when_trimmed = 0;
     Instant quiet_since{};
     Instant before{};  // of the last turn
+    Instant spare_looked_at{};
     bool stopping = false;
     Instant stop_at = never;
     std::thread thread;
@@ -309,6 +312,10 @@ struct Link::State final : LinkPort {
 
     /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system.
     void give_memory_back(Instant now) {
+        if (now - spare_looked_at > quiet_time) {
+            spare_looked_at = now;
+            give_back_spare_memory(spare_time);
+        }
         const auto moved = core->traffic().received + core->traffic().sent;
         if (moved - moved_when_quiet > quiet_bytes) {
             moved_when_quiet = moved;

@@ -143,7 +143,7 @@ void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std
         peer->channel.emplace(*contexts_.accepting, unix_s);
     }
     Bytes answer;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     const auto status = peer->channel->receive(frame, answer, messages);
     if (!answer.empty()) {
         peer->frames.push_back(std::move(answer));
@@ -153,11 +153,11 @@ void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std
         opened(*peer, now);
     }
     heard(*peer, now);
-    for (auto& message : messages) {
+    for (const auto& message : messages) {
         if (peer->phase == Phase::closing) {
             return;
         }
-        handle(*peer, std::move(message), now);
+        handle(*peer, message, now);
     }
     if (!status && peer->phase != Phase::closing) {
         begin_close(*peer, cause(*peer, status.error()), now);

@@ -139,7 +139,7 @@ private:
 
     void opened(Peer& peer, Instant now);
     void admit(Peer& peer, Instant now);
-    void handle(Peer& peer, Bytes bytes, Instant now);
+    void handle(Peer& peer, const SharedBytes& bytes, Instant now);
     void first_message(Peer& peer, Message message, Instant now);
     void greet(Peer& peer, Message hello, Instant now);
     void attach(Peer& peer, const Attach& attach, Instant now);

@@ -165,8 +165,8 @@ void LinkCore::admit(Peer& peer, Instant now) {
     }
 }
 
-void LinkCore::handle(Peer& peer, Bytes bytes, Instant now) {
-    auto message = decode(std::move(bytes));
+void LinkCore::handle(Peer& peer, const SharedBytes& bytes, Instant now) {
+    auto message = decode_received(bytes);
     if (!message) {
         bad_message(peer, message.error());
         return;

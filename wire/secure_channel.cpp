@@ -131,7 +131,9 @@ struct SecureChannel::State {
     std::array<std::byte, length_bytes> head;  // of the message that is arriving
     std::size_t head_size = 0;
     std::uint32_t length = 0;  // of its body, once the head is here
-    Bytes body;                // what has come of it; it is as long as that, and grows by records
+    std::shared_ptr<std::byte[]> body;  // what has come of it; filling a message with zeros first would cost a pass
+    std::size_t body_size = 0;
+    std::size_t body_room = 0;
 
     Status fail_with(Error error) {
         failure = std::move(error);
@@ -199,7 +201,7 @@ struct SecureChannel::State {
 
     /// Opens record by record, the body straight into its message. What is reserved follows what has arrived, not what
     /// a peer declares.
-    Status read_messages(std::vector<Bytes>& messages) {
+    Status read_messages(std::vector<SharedBytes>& messages) {
         for (;;) {
             std::size_t count = 0;
             if (head_size < length_bytes) {
@@ -209,24 +211,30 @@ struct SecureChannel::State {
                     TRY(begin_body());
                 }
             } else {
-                const auto before = body.size();
-                if (before >= record_bytes && body.capacity() < length) {
-                    body.reserve(length);
-                }
-                body.resize(before + std::min<std::size_t>(record_bytes, length - before));
-                const auto some = read_some(std::span(body).subspan(before));
-                count = some.value_or(0);
-                body.resize(before + count);
-                TRY(some);
-                if (body.size() == length) {
-                    messages.push_back(std::exchange(body, {}));
-                    head_size = 0;
+                make_room();
+                TRY_ASSIGN(count, read_some({body.get() + body_size, body_room - body_size}));
+                body_size += count;
+                if (body_size == length) {
+                    const ByteView whole(body.get(), body_size);
+                    messages.emplace_back(std::exchange(body, nullptr), whole);
+                    head_size = body_size = body_room = 0;
                 }
             }
             if (count == 0) {
                 return {};
             }
         }
+    }
+    /// For a record at first, for the whole message when that is there.
+    void make_room() {
+        if (body_size < body_room) {
+            return;
+        }
+        const auto room = body_room == 0 ? std::min<std::size_t>(record_bytes, length) : length;
+        auto larger = std::make_shared_for_overwrite<std::byte[]>(room);
+        std::copy_n(body.get(), body_size, larger.get());
+        body = std::move(larger);
+        body_room = room;
     }
     /// 0: nothing more for now.
     Result<std::size_t> read_some(std::span<std::byte> to) {
@@ -292,7 +300,7 @@ Status SecureChannel::start(Bytes& out) {
     return state_->context->end == ChannelEnd::connecting ? state_->handshake() : Status();
 }
 
-Status SecureChannel::receive(ByteView sealed, Bytes& out, std::vector<Bytes>& messages) {
+Status SecureChannel::receive(ByteView sealed, Bytes& out, std::vector<SharedBytes>& messages) {
     auto& state = *state_;
     if (state.failure) {
         return fail(*state.failure);

@@ -74,8 +74,8 @@ public:
     /// errors  refused: a certificate's code (verify_certificate), not_tls, tls_version, wrong_protocol,
     ///         no_certificate, no_shared_cipher;
     ///         corrupt: bad_record, message_too_long; overloaded: handshake_too_long; disconnected: closed by the peer
-    /// cost    reads and writes each byte once, plus one copy into the message
-    Status receive(ByteView sealed, Bytes& out, std::vector<Bytes>& messages);
+    /// cost    reads and writes each byte once, plus one copy into the message, whose memory nothing has written before
+    Status receive(ByteView sealed, Bytes& out, std::vector<SharedBytes>& messages);
 
     /// Seals one message, in one part or two, onto `out`. Only when open. errors: invalid `message_too_long`
     Status send(ByteView message, Bytes& out) { return send(message, {}, out); }
@@ -94,5 +94,8 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
+
+/// decode (wire/message.h) of what a channel has received: a payload stays where it is.
+[[nodiscard]] Result<Message> decode_received(const SharedBytes& bytes);
 
 }  // namespace causeway

@@ -1,11 +1,11 @@
 // The transfer engine: one worker thread that moves blobs over bulk connections, both ways.
 //
 // It owns the bulk queue of a link. Fetches are pulled into `<digest>.part` beside their destination, verified, flushed
-// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. Small
-// blobs stay in memory where the owner asks for that: a file costs more than all of their way. A second thread writes
-// the files, so a slow disk holds up neither the hash nor other transfers. The engine's thread also serves other nodes'
-// pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a time, so memory follows the number
-// of connections, not the size of blobs.
+// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. What is
+// small or comes fast stays in memory where its owner asks for that: a file costs more than all of its way. A second
+// thread writes the files: a slow disk holds up neither the hash nor other transfers. The engine's thread also serves
+// others' pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a time, so memory follows the
+// number of connections, not the size of blobs.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,10 @@ struct Fetch {
     std::filesystem::path destination;
     Durability durability = Durability::flushed;
     /// A blob of at most so many bytes is not written to its destination, unless a part of it lies there already or the
-    /// limit of such blobs is reached. When its session ends before all has come, what has come becomes a part.
+    /// limit of such blobs is reached. When its session ends before all has come, what has come becomes a part; so it
+    /// does, and the rest is written behind it, when a large one takes longer than `in_memory_time`.
     std::uint64_t in_memory_up_to = 0;
+    std::size_t shift = 0;  // in memory it begins so many bytes behind an address that suits any value
 };
 /// A verified blob: its bytes, or else the file under its destination.
 struct FetchedBlob {
@@ -55,6 +57,7 @@ struct TransferLimits {
     std::size_t served_per_connection = 8;  // as many as the other side fetches at once
     std::size_t served = 2048;               // each may hold a descriptor
     std::uint64_t in_memory = 64 << 20;      // of blobs that were asked for so, until their owners let go of them
+    Duration in_memory_time = std::chrono::seconds(2);
     std::uint64_t largest = std::uint64_t{64} << 30;
 };
 

@@ -8,6 +8,7 @@ namespace {
 
 constexpr std::uint32_t max_unasked = max_transfer_credits;  // of a connection, ever
 constexpr std::size_t max_given_up = 64;                     // of a connection; the oldest are forgotten
+constexpr std::uint64_t worth_a_file = 4 << 20;              // less is soon fetched again
 
 }  // namespace
 
@@ -157,40 +158,54 @@ void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
         finish(chunk.transfer, fail(judged.error()));
         begin_waiting(now);
     } else if (active->part) {
-        write(chunk.transfer, *active, std::move(chunk.payload));
+        write(chunk.transfer, *active, std::move(chunk.payload), Owes::credit);
     } else {
         ++active->unwritten;
-        if (chunk.payload.size() == active->fetch.bytes) {
-            active->whole = std::move(chunk.payload);
-        } else {  // grows as bytes come: what is declared alone takes no memory, an eighth that has come does
-            auto& memory = active->memory;
-            if (memory.capacity() < active->fetch.bytes && memory.size() >= active->fetch.bytes / 8) {
-                memory.reserve(active->fetch.bytes);
-            }
-            memory.insert(memory.end(), chunk.payload.begin(), chunk.payload.end());
-        }
-        written(chunk.transfer, {}, now);
+        keep_in_memory(*active, std::move(chunk.payload));
+        written(chunk.transfer, {}, Owes::credit, now);
     }
 }
 
-void FetchTable::write(std::uint64_t transfer, Active& active, SharedBytes payload) {
+/// Grows as bytes come: what is declared alone takes no memory, an eighth that has come does. A large one is a mapping,
+/// which takes what is written to it, so it has its place from the first chunk on.
+void FetchTable::keep_in_memory(Active& active, SharedBytes payload) {
+    if (payload.size() == active.fetch.bytes) {
+        active.whole = std::move(payload);
+        return;
+    }
+    auto& memory = active.memory;
+    const auto size = active.fetch.shift + active.fetch.bytes;
+    if (memory.capacity() < size && (size >= worth_a_file || memory.size() >= size / 8)) {
+        memory.reserve(size);
+    }
+    if (memory.empty()) {
+        memory.resize(active.fetch.shift);
+    }
+    memory.insert(memory.end(), payload.begin(), payload.end());
+}
+
+void FetchTable::write(std::uint64_t transfer, Active& active, SharedBytes payload, Owes owes) {
     ++active.unwritten;
-    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, payload]() mutable {
+    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, payload, owes]() mutable {
         auto status = part->append(payload);
         part.reset();
-        answer([this, transfer, status = std::move(status)](Instant now) { written(transfer, status, now); });
+        payload = {};
+        answer([this, transfer, status = std::move(status), owes](Instant now) {
+            written(transfer, status, owes, now);
+        });
     });
 }
 
 /// A transfer that was given up meanwhile has nothing to answer; whoever waits for its part may begin.
-void FetchTable::written(std::uint64_t transfer, const Status& status, Instant now) {
+void FetchTable::written(std::uint64_t transfer, const Status& status, Owes owes, Instant now) {
     if (const auto found = active_.find(transfer); found != active_.end()) {
         auto& active = found->second;
         --active.unwritten;
         if (!status) {
             tell_given_up(transfer, active, "the receiver cannot write");
             finish(transfer, fail(status.error()));
-        } else if (const auto credit = active.receiver->written(); credit && active.connection != 0) {
+        } else if (const auto credit = owes == Owes::credit ? active.receiver->written() : std::nullopt;
+                   credit && active.connection != 0) {
             sink_.send(active.connection, *credit);
         } else if (active.receiver->complete() && active.unwritten == 0) {
             complete(transfer, active, now);
@@ -236,8 +251,8 @@ void FetchTable::complete(std::uint64_t transfer, Active& active, Instant now) {
         auto& whole = active.whole;
         const auto held = std::make_shared<const Held>(
             Held{whole ? std::move(whole) : SharedBytes(std::move(active.memory)), std::move(active.claim)});
-        finish(transfer, FetchedBlob{{}, {held, held->bytes.view()}, active.fetch.bytes - active.asked_from,
-                                     active.took});
+        const auto blob = held->bytes.view().last(active.fetch.bytes);
+        finish(transfer, FetchedBlob{{}, {held, blob}, active.fetch.bytes - active.asked_from, active.took});
         return;
     }
     if (active.part) {
@@ -366,17 +381,38 @@ void FetchTable::keep_part(const Active& active) {
     }
     auto kept = std::make_shared<PartFile>(*std::move(part));
     parts_[PartFile::path_of(active.fetch.destination, active.fetch.digest)] = kept;
-    writer_.thread.post([this, answer = writer_.answer, kept, bytes = active.memory]() mutable {
-        (void)kept->append(bytes);  // what cannot be kept is fetched again
+    const auto shift = active.fetch.shift;
+    writer_.thread.post([this, answer = writer_.answer, kept, bytes = active.memory, shift]() mutable {
+        (void)kept->append(ByteView(bytes).subspan(shift));  // what cannot be kept is fetched again
         kept.reset();
         answer([this](Instant now) { begin_waiting(now); });
     });
 }
 
+/// What takes long is worth more than its way: as a file it outlives this process, and its memory is others'.
+void FetchTable::move_to_file(std::uint64_t transfer, Active& active) {
+    auto part = PartFile::open(active.fetch.destination, active.fetch.digest, active.fetch.bytes);
+    if (!part || part->held() > 0) {
+        return;
+    }
+    active.part = std::make_shared<PartFile>(*std::move(part));
+    parts_[PartFile::path_of(active.fetch.destination, active.fetch.digest)] = active.part;
+    struct Held {
+        Bytes bytes;
+        std::shared_ptr<void> claim;
+    };
+    const auto held = std::make_shared<const Held>(Held{std::exchange(active.memory, {}), std::move(active.claim)});
+    write(transfer, active, {held, ByteView(held->bytes).subspan(active.fetch.shift)}, Owes::nothing);
+}
+
 /// Progress is the rule, not time: only a transfer that stood still for half a minute ends.
 void FetchTable::tick(Instant now) {
     std::vector<std::uint64_t> stalled;
-    for (const auto& [transfer, active] : active_) {
+    for (auto& [transfer, active] : active_) {
+        const bool large = active.fetch.bytes >= worth_a_file && !active.memory.empty();
+        if (large && !active.part && now - active.asked_at > limits_.in_memory_time) {
+            move_to_file(transfer, active);
+        }
         if (active.finishing || active.unwritten > 0) {
             continue;  // the disk's turn: its errors end the transfer
         }

@@ -101,7 +101,7 @@ private:
         Fetch fetch;
         FetchDone done;
         std::shared_ptr<PartFile> part;  // none: in memory. The writer's while it has chunks
-        Bytes memory;
+        Bytes memory;                    // `shift` bytes of nothing, then what has come
         SharedBytes whole;            // in its place, where one chunk brought all
         std::shared_ptr<void> claim;  // on the limit of what is in memory
         std::uint32_t unwritten = 0;  // chunks that the writer has
@@ -122,8 +122,11 @@ private:
     Status begin(std::uint64_t transfer, Active& active, Instant now);
     Status open_part(std::uint64_t transfer, Active& active, Instant now);
     void request(Active& active, Instant now);
-    void write(std::uint64_t transfer, Active& active, SharedBytes payload);
-    void written(std::uint64_t transfer, const Status& status, Instant now);
+    enum class Owes { credit, nothing };
+    void write(std::uint64_t transfer, Active& active, SharedBytes payload, Owes owes);
+    void written(std::uint64_t transfer, const Status& status, Owes owes, Instant now);
+    void keep_in_memory(Active& active, SharedBytes payload);
+    void move_to_file(std::uint64_t transfer, Active& active);
     void complete(std::uint64_t transfer, Active& active, Instant now);
     void tell_given_up(std::uint64_t transfer, const Active& active, std::string why);
     bool was_given_up(ConnectionId connection, std::uint64_t transfer);

@@ -65,7 +65,7 @@ TEST_CASE("one NaN among a million values: that update is refused, the others' m
     const std::int64_t million = 1'000'000;
     Round round(million);
     auto poisoned = constant(million, 2.0f);
-    poisoned.parts[0].values[654'321] = std::numeric_limits<float>::quiet_NaN();
+    poisoned.parts[0].values.own()[654'321] = std::numeric_limits<float>::quiet_NaN();
     CHECK_FALSE(round.offer(constant(million, 1.0f), 7));
     const auto refusal = round.offer(poisoned, 7);
     REQUIRE(refusal);

@@ -62,13 +62,13 @@ TEST_CASE("a value that is not finite is refused with its tensor and index, wher
         auto update = good_update();
         for (auto& part : update.parts) {
             for (std::size_t i = 0; i < part.values.size(); ++i) {
-                const float before = std::exchange(part.values[i], wrong);
+                const float before = std::exchange(part.values.own()[i], wrong);
                 const auto refusal = refused(update, rules());
                 CHECK(refusal.code == "non_finite");
                 CHECK(refusal.tensor == table().at(part.arena, part.ranges.ranges()[0].begin)->name);
                 CHECK(refusal.index == i);
                 CHECK(refused(update, rules(), 0).code == "non_finite");  // also when it would add nothing
-                part.values[i] = before;
+                part.values.own()[i] = before;
             }
         }
     }
@@ -79,17 +79,17 @@ TEST_CASE("the index of a slice's value is counted inside its tensor", "[unit][f
     wanted.expected = {*RangeSet::make({{2, 4}, {9, 11}}, 16), {}, {}};
     auto update = make_update(table(), wanted.expected, start);
     CHECK(refused(update, wanted).code == "accepted");
-    update.parts[0].values[3] = std::numeric_limits<float>::infinity();
+    update.parts[0].values.own()[3] = std::numeric_limits<float>::infinity();
     CHECK(refused(update, wanted).index == 10);
 }
 
 TEST_CASE("weight times value times cohort stays below 2^52", "[unit][firewall]") {
     auto update = good_update();
-    update.parts[1].values[2] = 0x1p22f;
+    update.parts[1].values.own()[2] = 0x1p22f;
     auto wide = rules();
     wide.cohort = 2;
     CHECK(refused(update, wide, (1 << 29) - 1).code == "accepted");
-    update.parts[1].values[2] = -0x1.000002p22f;  // the next float: 2^52 is passed
+    update.parts[1].values.own()[2] = -0x1.000002p22f;  // the next float: 2^52 is passed
     const auto refusal = refused(update, wide, (1 << 29) - 1);
     CHECK(refusal.code == "out_of_range");
     CHECK(refusal.tensor == "dense1.bias");
@@ -153,14 +153,14 @@ TEST_CASE("a norm bound is on the model delta", "[unit][firewall]") {
     auto bounded = rules();
     bounded.norm_bound = 5.0;
     auto update = good_update();
-    update.parts[0].values[0] += 3.0f;
-    update.parts[1].values[0] -= 4.0f;
+    update.parts[0].values.own()[0] += 3.0f;
+    update.parts[1].values.own()[0] -= 4.0f;
     CHECK(refused(update, bounded).code == "accepted");
     bounded.norm_bound = 4.99;
     CHECK(refused(update, bounded).code == "norm");
     bounded.norm_bound = 5.0;
     bounded.fidelity = Fidelity::lossy;  // now the values are the delta, and 19 starts add to it
-    update.parts[0].values[1] = 3.0f;
+    update.parts[0].values.own()[1] = 3.0f;
     CHECK(refused(update, bounded).code == "norm");
 }
 

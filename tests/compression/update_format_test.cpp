@@ -47,6 +47,40 @@ std::string code_of(const Result<Update>& result) {
 
 }  // namespace
 
+TEST_CASE("a borrowed update has the bytes of a copied one", "[unit][update]") {
+    const auto slice = *RangeSet::make({{2, 5}, {10, 13}}, 15);
+    for (const auto& wanted : {ArenaRanges{RangeSet::all(15), RangeSet::all(3), {}}, ArenaRanges{slice, {}, {}}}) {
+        const ArenaValues arenas{trainable, buffers, {}};
+        const auto borrowed = borrow_update(two_layer_table(), wanted, arenas);
+        const auto copied = make_update(two_layer_table(), wanted, arenas);
+        CHECK(encode_update(dense(), borrowed) == encode_update(dense(), copied));
+        const auto* last = borrowed.parts.size() == 3 ? arenas[1].data() : arenas[0].data() + 12;
+        CHECK(borrowed.parts.back().values.view().data() == last);
+    }
+}
+
+TEST_CASE("values are read where an update lies, if that is where floats may lie, and copied otherwise",
+          "[unit][update]") {
+    const auto encoded = encode_update(dense(), whole_update());
+    for (std::size_t shift = 0; shift < 8; ++shift) {
+        Bytes held(shift);
+        held.insert(held.end(), encoded.begin(), encoded.end());
+        const SharedBytes whole(std::move(held));
+        const SharedBytes bytes(std::make_shared<const SharedBytes>(whole), whole.view().subspan(shift));
+        const auto update = decode_update(dense(), bytes, decode_limits(two_layer_table()));
+        REQUIRE(update.has_value());
+        CHECK(equal(*update, whole_update()));
+        for (const auto& part : update->parts) {
+            const auto* at = reinterpret_cast<const std::byte*>(part.values.view().data());
+            const bool inside = bytes.view().data() <= at && at < bytes.view().data() + bytes.size();
+            CHECK(inside == (shift % alignof(float) == dense_shift));
+        }
+        auto changed = update->parts[0];
+        changed.values.own()[0] = 5;
+        CHECK(update->parts[0].values[0] == 0);
+    }
+}
+
 TEST_CASE("an update has one part per tensor, and a slice says its own length", "[unit][update]") {
     const auto whole = whole_update();
     REQUIRE(whole.parts.size() == 3);
@@ -107,7 +141,7 @@ TEST_CASE("counts beyond the limits or beyond the payload are refused before any
     CHECK(code_of(decode(deep)) == "bad_part");
     auto limits = decode_limits(two_layer_table());
     limits.elements = 14;
-    CHECK(code_of(decode_update(dense(), good, limits)) == "too_many_elements");
+    CHECK(code_of(decode_update(dense(), ByteView(good), limits)) == "too_many_elements");
     auto huge = good;  // the end of the first range: 2^61 elements
     huge[parts_at + 4 + 4 + 16 + 4 + 8 + 7] = std::byte{0x20};
     CHECK(code_of(decode(huge)) == "bad_ranges");

@@ -36,6 +36,7 @@ TEST_CASE("a round's time is cut where it went from one thing to the next", "[cl
     CHECK(times.parts.collect == 1500ms);
     CHECK(times.parts.aggregate == 500ms + 1s);
     CHECK(times.parts.sum() == times.wall);
+    CHECK(times.exchange == 10s);
     CHECK(times.members["a"]["train"].number() == 1.0);
     CHECK(times.members["a"]["end"].text() == "counted");
 }
@@ -51,6 +52,7 @@ TEST_CASE("a round that opens with a commit is told to its members when the comm
     const auto times = clock.times(15s, 0s);
     CHECK(times.parts.commit == 2s);
     CHECK(times.parts.distribute == 3s);
+    CHECK(times.exchange == 0s);
     CHECK(times.members["a"]["end"].text() == "silent");
     CHECK(times.parts.sum() == times.wall);
 }

@@ -61,7 +61,7 @@ const Ends& ends() {
 /// Hands over `input` in pieces whose length the input chooses.
 void feed(SecureChannel& channel, ByteView input) {
     Bytes out;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     const auto piece = input.empty() ? 1 : 1 + static_cast<std::size_t>(input.front()) * 7;
     for (std::size_t at = 0; at < input.size(); at += piece) {
         const auto status = channel.receive(input.subspan(at, std::min(piece, input.size() - at)), out, messages);
@@ -99,7 +99,7 @@ std::vector<Bytes> handshake_seeds() {
     const auto flight = first_flight();
     SecureChannel server(ends().accepting, now_s);
     Bytes answer;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     REQUIRE_FUZZ(server.receive(flight, answer, messages).has_value());
     Bytes at_server{std::byte{0}};
     at_server.insert(at_server.end(), flight.begin(), flight.end());
@@ -117,7 +117,7 @@ void run_session(ByteView input) {
     SecureChannel server(ends().accepting, now_s);
     Bytes to_server;
     Bytes to_client;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     REQUIRE_FUZZ(client.start(to_server).has_value());
     for (int turn = 0; turn < 4; ++turn) {
         REQUIRE_FUZZ(server.receive(std::exchange(to_server, {}), to_client, messages).has_value());

@@ -15,8 +15,8 @@ struct Pair {
     SecureChannel server;
     Bytes to_server;
     Bytes to_client;
-    std::vector<Bytes> at_server;
-    std::vector<Bytes> at_client;
+    std::vector<SharedBytes> at_server;
+    std::vector<SharedBytes> at_client;
     Status client_status;
     Status server_status;
 
@@ -31,8 +31,8 @@ struct Pair {
             deliver(to_client, client, to_server, at_client, client_status, cut);
         }
     }
-    static void deliver(Bytes& bytes, SecureChannel& end, Bytes& answer, std::vector<Bytes>& messages, Status& status,
-                        std::size_t cut) {
+    static void deliver(Bytes& bytes, SecureChannel& end, Bytes& answer, std::vector<SharedBytes>& messages,
+                        Status& status, std::size_t cut) {
         const Bytes sealed = std::exchange(bytes, {});
         for (std::size_t at = 0; at < sealed.size() && status; at += std::min(cut, sealed.size() - at)) {
             status = end.receive(ByteView(sealed).subspan(at, std::min(cut, sealed.size() - at)), answer, messages);
@@ -72,7 +72,7 @@ TEST_CASE("messages of all sizes arrive whole in both directions, whatever the c
     const Ends ends;
     Pair pair(ends.connecting, ends.accepting);
     pair.run();
-    std::vector<Bytes> sent;
+    std::vector<SharedBytes> sent;
     for (int i = 0; i < 60; ++i) {
         const std::array<std::size_t, 8> telling = {1, 16379, 16380, 16381, 32764, 65536, max_message_bytes, 20};
         const auto size = i < 8 ? telling[static_cast<std::size_t>(i)] : 1 + random.below(40'000);
@@ -81,7 +81,7 @@ TEST_CASE("messages of all sizes arrive whole in both directions, whatever the c
         REQUIRE(pair.client.send(message, pair.to_server).has_value());
         REQUIRE(pair.server.send(message, pair.to_client).has_value());
         CHECK(pair.to_client.size() <= max_sealed_bytes);
-        sent.push_back(std::move(message));
+        sent.emplace_back(std::move(message));
         pair.run(1 + random.below(20'000));
     }
     CHECK(pair.at_server == sent);
@@ -171,7 +171,7 @@ struct ForeignClient {
         ssl = SSL_new(context);
         SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
         SecureChannel server(accepting, test_now_s);
-        std::vector<Bytes> messages;
+        std::vector<SharedBytes> messages;
         Status status;
         for (int turn = 0; turn < 5 && status; ++turn) {
             SSL_connect(ssl);
@@ -238,7 +238,7 @@ TEST_CASE("a plaintext peer gets nothing, not even an alert", "[wire][tls]") {
     for (const std::string_view text : {"GET / HTTP/1.1\r\n\r\n", "hello", "\x16\x02 almost"}) {
         SecureChannel server(ends.accepting, test_now_s);
         Bytes answer;
-        std::vector<Bytes> messages;
+        std::vector<SharedBytes> messages;
         CHECK(code_of(server.receive(as_bytes(text), answer, messages)) == "not_tls");
         CHECK(answer.empty());
         CHECK(code_of(server.receive(as_bytes(text), answer, messages)) == "not_tls");  // failed for good
@@ -249,7 +249,7 @@ TEST_CASE("a handshake that never ends is cut at 16 KiB", "[wire][tls]") {
     const Ends ends;
     SecureChannel server(ends.accepting, test_now_s);
     Bytes answer;
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     Status status;
     // A ClientHello that declares 60 KB and comes in fragments.
     Bytes record = {std::byte{22}, std::byte{3}, std::byte{1}, std::byte{0x10}, std::byte{0}};

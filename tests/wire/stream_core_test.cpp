@@ -179,7 +179,7 @@ TEST_CASE("what does not belong on a stream is answered, counted, and ends it", 
 /// A peer that says what it likes, over a real channel.
 struct Speaker {
     SecureChannel channel;
-    std::vector<Bytes> heard;
+    std::vector<SharedBytes> heard;
 
     explicit Speaker(const ChannelContext& context) : channel(context, test_now_s) {}
     void talk(Node& with, ConnectionId id, const std::optional<Message>& first, Instant now) {

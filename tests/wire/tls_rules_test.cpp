@@ -45,7 +45,7 @@ struct ForeignEnd {
         SSL_set_bio(ssl, BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
     }
     /// Gives `channel` what this end has said, and takes its answer; its status.
-    Status exchange(SecureChannel& channel, std::vector<Bytes>& messages) {
+    Status exchange(SecureChannel& channel, std::vector<SharedBytes>& messages) {
         char* data = nullptr;
         const long size = BIO_get_mem_data(SSL_get_wbio(ssl), &data);
         Bytes answer;
@@ -91,7 +91,7 @@ TEST_CASE("a session is TLS 1.3 with AES-256-GCM and leaves no ticket, however i
     client.begin();
     SSL_set_connect_state(client.ssl);
     SecureChannel server(accepting, test_now_s);
-    std::vector<Bytes> messages;
+    std::vector<SharedBytes> messages;
     for (int turn = 0; turn < 5; ++turn) {
         SSL_do_handshake(client.ssl);
         REQUIRE(client.exchange(server, messages));
@@ -122,7 +122,7 @@ TEST_CASE("a key agreed outside is not taken: the certificates are asked for all
         std::size_t written = 0;
         SSL_write_early_data(client.ssl, "early", 5, &written);  // refused by the server, or never sent
         SecureChannel server(accepting, test_now_s);
-        std::vector<Bytes> messages;
+        std::vector<SharedBytes> messages;
         Status status;
         for (int turn = 0; turn < 5 && status; ++turn) {
             status = client.exchange(server, messages);
@@ -157,7 +157,7 @@ TEST_CASE("a connecting node goes on with no older TLS, no other cipher and no o
         Bytes hello;
         REQUIRE(client.start(hello));
         BIO_write(SSL_get_rbio(server.ssl), hello.data(), static_cast<int>(hello.size()));
-        std::vector<Bytes> messages;
+        std::vector<SharedBytes> messages;
         Status status;
         for (int turn = 0; turn < 5 && status; ++turn) {
             SSL_do_handshake(server.ssl);

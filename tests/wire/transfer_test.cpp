@@ -285,79 +285,17 @@ TEST_CASE("a small blob stays in memory where its owner asks for that, a larger 
     CHECK(*read_file(large->file, 1 << 20) == *blob);
 }
 
-TEST_CASE("what has come into memory when its session ends is where the next session goes on", "[wire][transfer]") {
-    const TemporaryFolder folder;
-    const auto blob = random_bytes(4000, 4);
-    std::vector<Message> sent;
-    std::vector<std::string> ends;
-    const TransferSink sink{[&](ConnectionId, Message message) { sent.push_back(std::move(message)); },
-                            [](ConnectionId, const Error&) {}};
-    Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
-    wanted.in_memory_up_to = blob.size();
-    const auto done = [&](const Result<FetchedBlob>& result) {
-        ends.push_back(!result ? result.error().code : result->bytes ? "bytes" : "file");
-    };
-    const auto chunk = [&](std::size_t from, std::size_t size) {
-        return Chunk{1, from, blob.size(), to_bytes(ByteView(blob).subspan(from, size))};
-    };
-    for (const std::size_t begin : {0, 1000}) {
-        BoundedQueue<std::function<void(Instant)>> answers(16);
-        auto writer = std::make_unique<WorkThread>();
-        FetchTable table(
-            sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }}, {});
-        table.opened(7, 1, Instant{});
-        table.add(1, wanted, done, Instant{});
-        CHECK(std::get<Pull>(sent.back()).offset == begin);
-        table.chunk(7, chunk(begin, begin == 0 ? 1000 : 3000), Instant{});
-        for (int i = 0; begin > 0 && i < 2; ++i) {  // written, then named
-            (*answers.pop())(Instant{});
-        }
-        table.detach(1, Instant{});
-        writer.reset();
-    }
-    CHECK(ends == std::vector<std::string>{"session_ended", "file"});
-    CHECK(*read_file(folder.path / "x", 1 << 20) == blob);
-}
-
-TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves nothing behind", "[wire][transfer]") {
-    const TemporaryFolder folder;
-    const auto blob = random_bytes(100'000, 4);
-    std::vector<Message> sent;
-    std::vector<std::string> ends;
-    bool closed = false;
-    const TransferSink sink{[&](ConnectionId, Message message) { sent.push_back(std::move(message)); },
-                            [&](ConnectionId, const Error&) { closed = true; }};
-    const auto done = [&](const Result<FetchedBlob>& result) { ends.push_back(result ? "" : result.error().code); };
-    BoundedQueue<std::function<void(Instant)>> answers(64);
-    auto writer = std::make_unique<WorkThread>();
-    FetchTable table(sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
-                     {.fetches = 1});
-    table.opened(7, 1, Instant{});
-    const Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
-    Fetch other = wanted;
-    other.digest = sha256("other");
-    for (std::uint64_t transfer = 1; transfer <= 20; ++transfer) {
-        table.add(1, wanted, done, Instant{});
-        table.add(1, other, done, Instant{});  // waits behind it
-        table.chunk(7, {transfer, 0, blob.size(), to_bytes(ByteView(blob).first(1000))}, Instant{});
-        table.cancel(1, other.digest, Instant{});
-        table.cancel(1, wanted.digest, Instant{});
-        CHECK(ends == std::vector<std::string>{"cancelled", "cancelled"});
-        CHECK(std::get<TransferEnd>(sent.back()).code == "cancelled");
-        for (std::uint32_t late = 1; late < transfer_credits; ++late) {  // what was on its way does no harm
-            table.chunk(7, {transfer, 1000, blob.size(), Bytes(1)}, Instant{});
-        }
-        ends.clear();
-        (*answers.pop())(Instant{});  // written
-        (*answers.pop())(Instant{});  // and gone
-        CHECK(std::filesystem::is_empty(folder.path));
-    }
-    CHECK_FALSE(closed);
-    for (std::uint32_t i = 0; i <= max_transfer_credits; ++i) {
-        table.chunk(7, {77, 0, 5, Bytes(1)}, Instant{});  // never asked for
-    }
-    CHECK(closed);
-    writer.reset();
+TEST_CASE("a blob in memory begins where its owner wants it", "[wire][transfer][link]") {
+    Pair pair;
+    const auto blob = std::make_shared<const Bytes>(random_bytes(5'000'000, 6));
+    pair.serve(sha256(*blob), blob);
+    Fetch wanted{.digest = sha256(*blob), .bytes = blob->size(), .destination = pair.folder.path / "x"};
+    wanted.in_memory_up_to = blob->size();
+    wanted.shift = 3;
+    const auto fetched = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    REQUIRE(fetched.has_value());
+    CHECK(fetched->bytes == SharedBytes(blob));
+    CHECK(reinterpret_cast<std::uintptr_t>(fetched->bytes.view().data()) % 8 == wanted.shift);
 }
 
 TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link]") {
