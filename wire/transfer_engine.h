@@ -1,11 +1,11 @@
 // The transfer engine: one worker thread that moves blobs over bulk connections, both ways.
 //
 // It owns the bulk queue of a link. Fetches are pulled into `<digest>.part` beside their destination, verified, flushed
-// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. What is
-// small or comes fast stays in memory where its owner asks for that: a file costs more than all of its way. A second
-// thread writes the files: a slow disk holds up neither the hash nor other transfers. The engine's thread also serves
-// others' pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a time, so memory follows the
-// number of connections, not the size of blobs.
+// and renamed; a part survives a lost connection and a restart, and the next fetch of the digest goes on from it. Small
+// blobs, and what comes fast, stay in memory where their owner asks for that: a file costs more than all of its way. A
+// second thread writes the files: a slow disk holds up neither the hash nor other transfers. The engine's thread also
+// serves others' pulls from a BlobSource. Of each connection at most a few chunks are unsealed at a time, so memory
+// follows the number of connections, not the size of blobs.
 #pragma once
 
 #include <functional>
