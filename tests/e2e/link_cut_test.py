@@ -37,7 +37,8 @@ class LinkCut(unittest.TestCase):
         parameters = 64 * WIDE + WIDE + WIDE * 10 + 10
         self.assertGreater(4 * parameters, 20e6 if LONG else 4.2e6)
         watch = self.federation.watch(self.federation.submit(
-            "--set", "experiment.rounds=2", "--set", "sync.min_clients=1", "--set", "sync.rejoin=120s",
+            "--set", "experiment.rounds=2", "--set", "sync.min_clients=1", "--set", "sync.rejoin=120s", "--set",
+            "sync.straggler_deadline=20m",
             "--set", f'model.layers=["flatten","dense {WIDE}","relu","dense 10"]', "--set", "train.local_epochs=1"))
         self.addCleanup(watch.stop)
         tick = threading.Event()
