@@ -25,6 +25,9 @@ constexpr Duration last_words = std::chrono::milliseconds(500);
 constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
+constexpr std::uint64_t many_gone = 256;  // connections that have ended, each of which leaves 8 KB of free pages
+constexpr std::uint64_t some_gone = 32;   // the same, when no more end: ZeroMQ lets go of them a little later
+constexpr Duration gone_time = std::chrono::milliseconds(250);
 constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
 constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
 constexpr Duration spare_time = std::chrono::seconds(10);  // large memory that rounds have not wanted for so long
@@ -107,6 +110,9 @@ struct Link::State final : LinkPort {
     bool listens = false;
     std::uint64_t moved_when_quiet = 0;
     std::uint64_t moved_when_trimmed = 0;
+    std::uint64_t gone_before = 0;
+    std::uint64_t gone_when_trimmed = 0;
+    Instant gone_since{};
     Instant quiet_since{};
     Instant before{};  // of the last turn
     Instant spare_looked_at{};
@@ -310,11 +316,21 @@ struct Link::State final : LinkPort {
         ::ppoll(&command, 1, &limit, nullptr);
     }
 
-    /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system.
+    /// Handshakes and chunks leave free pages behind; when a burst is over they go back to the system. So do those of a
+    /// crowd that comes and goes, at once: strangers say too little to be a burst.
     void give_memory_back(Instant now) {
         if (now - spare_looked_at > quiet_time) {
             spare_looked_at = now;
             give_back_spare_memory(spare_time);
+        }
+        if (const auto gone = listener ? listener->ended_so_far() : 0; gone != gone_before) {
+            gone_before = gone;
+            gone_since = now;
+        }
+        const auto left = gone_before - gone_when_trimmed;
+        if (left >= many_gone || (left >= some_gone && now - gone_since > gone_time)) {
+            gone_when_trimmed = gone_before;
+            malloc_trim(0);
         }
         const auto moved = core->traffic().received + core->traffic().sent;
         if (moved - moved_when_quiet > quiet_bytes) {

@@ -139,6 +139,7 @@ void Listener::disconnected(LinkCore& core, int descriptor) {
     if (found == by_descriptor_.end()) {
         return;
     }
+    ++ended_so_far_;
     const Stranger gone = std::move(found->second);
     by_descriptor_.erase(found);
     strangers_.erase(descriptor);

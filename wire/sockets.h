@@ -87,6 +87,7 @@ public:
 
     [[nodiscard]] std::uint16_t port() const { return port_; }
     [[nodiscard]] MonitoredSocket& socket() { return socket_; }
+    [[nodiscard]] std::uint64_t ended_so_far() const { return ended_so_far_; }
 
     /// Takes in what has arrived, at most about 4 MB.
     ///
@@ -122,6 +123,7 @@ private:
 
     MonitoredSocket socket_;
     std::uint16_t port_ = 0;
+    std::uint64_t ended_so_far_ = 0;
     std::map<int, Stranger> by_descriptor_;
     std::map<ConnectionId, int> by_connection_;
     std::set<std::string> dead_;          // routing ids whose leftovers may still be read
