@@ -68,6 +68,7 @@ TEST_CASE("a large blob that takes long goes on as a file, and no credit is give
     wanted.in_memory_up_to = blob.size();
     wanted.shift = 3;
     BoundedQueue<std::function<void(Instant)>> answers(16);
+    BoundedQueue<int> written(1);  // both outlive the thread that pushes
     const auto writer = std::make_unique<WorkThread>();
     FetchTable table(sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
                      {});
@@ -80,7 +81,6 @@ TEST_CASE("a large blob that takes long goes on as a file, and no credit is give
               now);
     const auto settle = [&](Instant at) {  // what the writer has is written, and the name taken
         for (int i = 0; i < 2; ++i) {
-            BoundedQueue<int> written(1);
             writer->post([&] { written.push(0); });
             (void)written.pop();
             while (auto answer = answers.try_pop()) {
