@@ -82,7 +82,7 @@ void ExperimentMachine::log_selection(const Turn& turn, std::uint32_t round, con
         if (!std::ranges::binary_search(cohort, name) && left_out.fields().size() < limits::names_in_selection) {
             left_out.set(name, !of_this_build(*turn.members.by_node(name)) ? "other_build"
                                : lapsed_.contains(name)                    ? "away"
-                               : turn.busy.nodes.contains(name)                  ? "busy"
+                               : turn.busy.nodes.contains(name)            ? "busy"
                                : relays_ && !turn.members.by_node(name)->splits ? "no_split"
                                                                            : "not_drawn");
         }

@@ -31,22 +31,6 @@ private:
     Plan* backward_;
 };
 
-/// relu and the pool behind it: inputs are relu's, outputs the pool's.
-class ReluPoolPlan : public LayerPlan {
-public:
-    ReluPoolPlan(Plan* forward, Plan* backward) : forward_(forward), backward_(backward) {}
-
-    Status forward(const LayerForward& call) override { return forward_->run({call.inputs[0], call.outputs[0]}); }
-    Status backward(const LayerBackward& call) override {
-        return backward_->run({call.forward.inputs[0], call.forward.outputs[0], call.output_gradients[0],
-                               call.input_gradients[0]});
-    }
-
-private:
-    Plan* forward_;
-    Plan* backward_;
-};
-
 Result<std::unique_ptr<LayerPlan>> prepare_pool(PlanCache& plans, PoolRule rule, const Window& window) {
     const bool largest = rule == PoolRule::largest;
     TRY_ASSIGN(Plan * forward, plans.get(largest ? ops::maxpool(window) : ops::avgpool(window)));
@@ -84,13 +68,13 @@ public:
         }
         const auto forward = plans.get(ops::relu_maxpool(window));
         const auto backward = plans.get(ops::relu_maxpool_backward(window));
-        const bool declined = !forward && forward.error().kind == ErrorKind::unsupported;
-        if (declined) {
+        if (!forward && forward.error().kind == ErrorKind::unsupported) {
             return std::unique_ptr<LayerPlan>();
         }
         TRY(forward);
         TRY(backward);
-        return std::make_unique<ReluPoolPlan>(*forward, *backward);
+        // The inputs are relu's, the outputs the pool's; of both kinds the operands are a pool's.
+        return std::make_unique<PoolPlan>(rule_, *forward, *backward);
     }
 
 private:

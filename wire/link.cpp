@@ -25,12 +25,32 @@ constexpr Duration last_words = std::chrono::milliseconds(500);
 constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
-constexpr std::uint64_t many_gone = 256;  // connections that have ended, each of which leaves 8 KB of free pages
-constexpr std::uint64_t some_gone = 32;   // the same, when no more end: ZeroMQ lets go of them a little later
+constexpr std::uint64_t many_gone = 255;  // connections that have ended, each of which leaves 8 KB of free pages
+constexpr std::uint64_t some_gone = 31;   // the same, when no more end: ZeroMQ lets go of them a little later
 constexpr Duration gone_time = std::chrono::milliseconds(250);
 constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
 constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
 constexpr Duration spare_time = std::chrono::seconds(10);  // large memory that rounds have not wanted for so long
+
+/// What leaves free pages behind, counted from the start: when much of it has come and no more than little since for a
+/// pause, or too much without one, the burst is over.
+struct Burst {
+    std::uint64_t little, much;
+    Duration pause;
+    std::uint64_t too_much = UINT64_MAX;
+    std::uint64_t when_quiet = 0, when_over = 0;
+    Instant quiet_since{};
+
+    bool is_over(Instant now, std::uint64_t so_far) {
+        if (so_far - when_quiet > little) {
+            when_quiet = so_far;
+            quiet_since = now;
+        }
+        const bool over = so_far - when_over > too_much || (so_far - when_over > much && now - quiet_since > pause);
+        when_over = over ? so_far : when_over;
+        return over;
+    }
+};
 
 struct DialCommand {
     ConnectionId connection = 0;
@@ -108,12 +128,8 @@ struct Link::State final : LinkPort {
     std::atomic<std::uint64_t> stream_sent{0};
     std::uint16_t port = 0;
     bool listens = false;
-    std::uint64_t moved_when_quiet = 0;
-    std::uint64_t moved_when_trimmed = 0;
-    std::uint64_t gone_before = 0;
-    std::uint64_t gone_when_trimmed = 0;
-    Instant gone_since{};
-    Instant quiet_since{};
+    Burst moved_bytes{.little = quiet_bytes, .much = burst_bytes, .pause = quiet_time};
+    Burst ended_connections{.little = 0, .much = some_gone, .pause = gone_time, .too_much = many_gone};
     Instant before{};  // of the last turn
     Instant spare_looked_at{};
     bool stopping = false;
@@ -275,7 +291,7 @@ struct Link::State final : LinkPort {
     /// Until a command, a frame, a monitor event or the next deadline. A pipe that was full and has room again signals
     /// its socket's descriptor too. One system call a turn: zmq_poll takes two for each socket.
     void wait(bool reading) {
-        if (core->size() >= crowd && before - quiet_since > quiet_time && backlog.empty()) {
+        if (core->size() >= crowd && before - moved_bytes.quiet_since > quiet_time && backlog.empty()) {
             take_a_nap();
         }
         polled.assign(1, {wake, POLLIN, 0});
@@ -323,21 +339,9 @@ struct Link::State final : LinkPort {
             spare_looked_at = now;
             give_back_spare_memory(spare_time);
         }
-        if (const auto gone = listener ? listener->ended_so_far() : 0; gone != gone_before) {
-            gone_before = gone;
-            gone_since = now;
-        }
-        const auto left = gone_before - gone_when_trimmed;
-        if (left >= many_gone || (left >= some_gone && now - gone_since > gone_time)) {
-            gone_when_trimmed = gone_before;
-            malloc_trim(0);
-        }
-        const auto moved = core->traffic().received + core->traffic().sent;
-        if (moved - moved_when_quiet > quiet_bytes) {
-            moved_when_quiet = moved;
-            quiet_since = now;
-        } else if (moved - moved_when_trimmed > burst_bytes && now - quiet_since > quiet_time) {
-            moved_when_trimmed = moved;
+        const bool many_ended = ended_connections.is_over(now, listener ? listener->ended_so_far() : 0);
+        const bool much_moved = moved_bytes.is_over(now, core->traffic().received + core->traffic().sent);
+        if (many_ended || much_moved) {
             malloc_trim(0);
         }
     }

@@ -3,20 +3,11 @@
 // Thread: the test's.
 #include <catch2/catch.hpp>
 
+#include "tests/wire/stream_message.h"
 #include "wire/stream_assembly.h"
 
 namespace causeway {
 namespace {
-
-constexpr std::uint64_t experiment = 7;
-
-StreamData message(std::size_t size, std::uint32_t batch = 0) {
-    Bytes payload(size);
-    for (std::size_t i = 0; i < size; i += 97) {
-        payload[i] = static_cast<std::byte>(i + batch);
-    }
-    return {{1, experiment, 2, 1}, 1, 0, 0, batch, 0, 8, 0, size, std::move(payload)};
-}
 
 TEST_CASE("a message is cut into pieces of at most 1 MiB and put together again, bit for bit", "[wire][streams]") {
     for (const std::size_t size : {std::size_t{1}, std::size_t{4096}, max_chunk_bytes, max_chunk_bytes + 1,

@@ -6,10 +6,9 @@
 #include <utility>
 
 #include "tests/wire/core_fixtures.h"
+#include "tests/wire/stream_message.h"
 
 namespace causeway {
-
-constexpr std::uint64_t experiment = 7;
 
 /// A client and a host, the client dialling; each with a roster of its own.
 struct Pair {

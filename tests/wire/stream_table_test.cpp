@@ -1,6 +1,7 @@
 // Routes and messages of streams without a link: what is dialled, what is delivered, what counts as lost.
 #include <catch2/catch.hpp>
 
+#include "tests/wire/stream_message.h"
 #include "wire/stream_table.h"
 
 namespace causeway {
@@ -8,16 +9,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-
-constexpr std::uint64_t experiment = 7;
-
-StreamData message(std::size_t size, std::uint32_t batch = 0) {
-    Bytes payload(size);
-    for (std::size_t i = 0; i < size; i += 97) {
-        payload[i] = static_cast<std::byte>(i + batch);
-    }
-    return {{1, experiment, 2, 1}, 1, 0, 0, batch, 0, 8, 0, size, std::move(payload)};
-}
 
 /// A table with a link that only writes down what is asked of it.
 struct Desk {
