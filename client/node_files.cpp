@@ -9,6 +9,8 @@ namespace causeway::node {
 namespace {
 
 constexpr Duration model_stays = std::chrono::seconds(2);  // newest for so long: rounds are not that fast, or over
+constexpr Duration update_stays = std::chrono::seconds(2);  // without a verdict for so long: it may wait for long
+constexpr double worth_a_file = 0.1;  // seconds of training: on a slow disk a file and its two flushes take as long
 
 /// What lies half done and is not on its way will never be asked for. Files are named by digest, with or without
 /// extensions.
@@ -42,7 +44,10 @@ NodeFiles::NodeFiles(StateFolder folder, ModelCache cache, AuditHeads heads, std
 
 NodeFiles::~NodeFiles() {
     retry_.stop();
-    thread_->post([this] { write_newest(); });
+    thread_->post([this] {
+        write_newest();
+        write_unwritten(never);
+    });
     thread_.reset();
 }
 
@@ -78,6 +83,10 @@ Status NodeFiles::with_room(const std::function<Status()>& store) {
 
 Status NodeFiles::apply_one(const ResolvePending& what) {
     const auto& update = what.update;
+    if (unwritten_.erase(update.digest) > 0) {  // there was no state to promote
+        withdraw(update.digest);
+        return {};
+    }
     TRY(what.counted ? folder_.commit(update.experiment, update.digest)
                      : folder_.rollback(update.experiment, update.digest));
     withdraw(update.digest);
@@ -85,6 +94,9 @@ Status NodeFiles::apply_one(const ResolvePending& what) {
 }
 
 Status NodeFiles::apply_one(const ForgetExperiment& what) {
+    std::erase_if(unwritten_, [&](const auto& entry) {
+        return entry.second.output.held.experiment == what.experiment;
+    });
     return folder_.forget(what.experiment);
 }
 
@@ -144,6 +156,7 @@ void NodeFiles::settle() {
         if (newest_ && real_now() - newest_->since > model_stays) {
             write_newest();
         }
+        write_unwritten(real_now() - update_stays);
     });
 }
 
@@ -186,14 +199,36 @@ void NodeFiles::keep_run(std::uint64_t experiment, KeptRun run, std::function<vo
     });
 }
 
+/// Quickly made, with no state beside it or before it.
+bool NodeFiles::is_made_again(const TrainingOutput& output) const {
+    return output.sections.empty() && output.held.metrics.train_seconds < worth_a_file &&
+           !folder_.keeps(output.held.experiment);
+}
+
+Status NodeFiles::write(const TrainingOutput& output, ByteView update) {
+    return with_room([&] { return folder_.hold(output.held, output.sections, update); });
+}
+
+/// Those that have waited since before then. What cannot be written now is tried again at the next call.
+void NodeFiles::write_unwritten(Instant until) {
+    std::erase_if(unwritten_, [&](const auto& entry) {
+        return entry.second.since <= until && write(entry.second.output, *entry.second.bytes).has_value();
+    });
+}
+
 void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
     auto shared = std::make_shared<TrainingOutput>(std::move(output));
     thread_->post([this, shared, done = std::move(done)] {
-        auto held = retry_.until_done("node", [&] {
-            return with_room([&] { return folder_.hold(shared->held, shared->sections, shared->update); });
-        });
+        const bool waits = is_made_again(*shared);
+        auto held = waits ? Status()
+                          : retry_.until_done("node", [&] { return write(*shared, shared->update); });
         if (held) {
-            publish(shared->held.digest, std::make_shared<const Bytes>(std::move(shared->update)));
+            const auto digest = shared->held.digest;
+            auto bytes = std::make_shared<const Bytes>(std::exchange(shared->update, {}));
+            publish(digest, bytes);
+            if (waits) {
+                unwritten_[digest] = {std::move(*shared), std::move(bytes), real_now()};
+            }
         }
         done(std::move(held));
     });

@@ -3,7 +3,8 @@
 // Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in
 // memory, published as an immutable map, so that the transfer thread serves it without asking. A small model comes and
 // is used in memory; it reaches the cache on disk, where it only matters after a restart, when nothing newer has come
-// for a while.
+// for a while. So does an update that was made in less time than a disk takes for it and that no state goes with: whoever
+// has lost it makes the same one again, so flushing it would only hold up each round by two flushes.
 #pragma once
 
 #include <functional>
@@ -49,14 +50,16 @@ public:
                      std::function<void(Status)> done);
     /// Takes a fetched and verified model that is in memory: what is posted after it finds it.
     void adopt_model(const Digest& model, SharedBytes bytes);
-    /// Now and then: writes the model that came in memory, unless a newer one is about to replace it.
+    /// Now and then: writes the model that came in memory, unless a newer one is about to replace it, and updates whose
+    /// verdict does not come.
     void settle();
     /// The disk is full where the cache cannot see it: all models but the last used go.
     void make_room();
     void start_training(const Assign& assign, std::function<void(Result<TrainingStart>)> done);
     /// A training under way, for a restart. A full disk loses it: `done` is called all the same.
     void keep_run(std::uint64_t experiment, KeptRun run, std::function<void()> done);
-    /// Durable when `done` is called without an error; until then tried again while the disk is full.
+    /// Durable when `done` is called without an error, where there is state or work to be lost; until then tried again
+    /// while the disk is full.
     void hold(TrainingOutput output, std::function<void(Status)> done);
 
     /// A turn's segment: in memory until it is let go; the coordinator pulls it, and the next turn may start from it.
@@ -80,6 +83,9 @@ private:
     Status apply_one(const ResolvePending& what);
     Status apply_one(const ForgetExperiment& what);
     void write_newest();
+    [[nodiscard]] Status write(const TrainingOutput& output, ByteView update);
+    [[nodiscard]] bool is_made_again(const TrainingOutput& output) const;
+    void write_unwritten(Instant until);
     void publish(const Digest& update, std::shared_ptr<const Bytes> bytes);
     void withdraw(const Digest& update);
 
@@ -94,6 +100,12 @@ private:
         bool written = false;
     };
     std::optional<NewestModel> newest_;  // files thread
+    struct UnwrittenUpdate {
+        TrainingOutput output;  // its update is in `bytes`
+        std::shared_ptr<const Bytes> bytes;
+        Instant since{};
+    };
+    std::map<Digest, UnwrittenUpdate> unwritten_;  // files thread
     Published<Held> held_;
     Retry retry_;
     std::unique_ptr<WorkThread> thread_;

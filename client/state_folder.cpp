@@ -265,6 +265,11 @@ std::vector<std::uint64_t> StateFolder::kept() const {
     return experiments(".base");
 }
 
+bool StateFolder::keeps(std::uint64_t experiment) const {
+    std::error_code ignored;
+    return fs::exists(base_path(experiment), ignored) || fs::exists(pending_path(experiment), ignored);
+}
+
 // One durable rename makes the update and its state appear together; an offer may be sent after it.
 Status StateFolder::hold(const HeldUpdate& held, const StateSections& sections, ByteView update) {
     if (update.size() != held.bytes) {

@@ -72,6 +72,8 @@ public:
                                              const std::vector<std::uint64_t>& continues = {}) const;
     /// Experiments with a base, not those that are over; ascending.
     [[nodiscard]] std::vector<std::uint64_t> kept() const;
+    /// Whether there is a base, or an update that waits for the coordinator's word.
+    [[nodiscard]] bool keeps(std::uint64_t experiment) const;
 
     /// Keeps an update and the state that goes with it, durably, in place of an earlier pending one.
     ///

@@ -39,7 +39,9 @@ struct Hasher::State {
 };
 
 Hasher::Hasher() : state_(std::make_unique<State>()) {
-    ASSERT(EVP_DigestInit_ex(state_->context, EVP_sha256(), nullptr) == 1);
+    // Looked up once: EVP_sha256() is looked up anew at each beginning.
+    static EVP_MD* const method = EVP_MD_fetch(nullptr, "SHA256", nullptr);
+    ASSERT(EVP_DigestInit_ex(state_->context, method, nullptr) == 1);
 }
 Hasher::Hasher(Hasher&&) noexcept = default;
 Hasher& Hasher::operator=(Hasher&&) noexcept = default;
