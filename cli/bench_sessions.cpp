@@ -129,12 +129,12 @@ Status Stage::round() {
     TRY_ASSIGN(const double broadcast, run_until("have the model", [&] { return swarm->models(); }));
     rows.push_back({"a broadcast of 400 KB", broadcast, "s", "from the first assignment", "0.35 or less"});
     TRY_ASSIGN(auto update, make_update_for(swarm->assignment()));
+    swarm->prepare(std::move(update));
     const auto begin = real_now();
-    swarm->offer(std::move(update));
-    const double prepared = seconds(real_now() - begin);
-    TRY_ASSIGN(const double collected, run_until("were counted", [&] { return swarm->committed(); }));
-    rows.push_back({"a round of 1,000 updates of 400 KB", prepared + collected, "s",
-                    fmt::format("of it {:.2f} s the load tool's digests", prepared), "1 or less"});
+    swarm->offer();
+    TRY(run_until("were counted", [&] { return swarm->committed(); }));
+    rows.push_back({"a round of 1,000 updates of 400 KB", seconds(real_now() - begin), "s",
+                    "from the first offer to the last word of the commit", "1 or less"});
     rows.push_back({"the coordinator's peak memory", 1e-6 * static_cast<double>(usage().peak), "MB", "", ""});
     return {};
 }

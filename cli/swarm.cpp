@@ -5,6 +5,7 @@
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -49,15 +50,19 @@ struct Swarm::Connection {
     bool greeted = false;  // ZeroMQ's part is through
     bool open = false;     // ours too
     std::optional<SecureChannel> channel;
-    Bytes in;
-    std::size_t taken = 0;
-    Bytes out;
+    Bytes in;                // what is read whole, as far as it has come: greeting, a frame's head, a command
+    bool in_frame = false;   // its head has been read
+    bool is_command = false;
+    std::uint64_t left = 0;  // of the frame's body
+    Bytes out;               // what the socket has not taken yet
     std::size_t written = 0;
     bool watching_out = false;
 };
 
 struct Swarm::Session {
     std::size_t number = 0;
+    float value = 0;  // the last one of its update: finite, and its own
+    Digest digest;    // of that update
     std::optional<ChannelContext> context;
     Connection control;
     Connection bulk;
@@ -86,6 +91,7 @@ Result<std::unique_ptr<Swarm>> Swarm::make(const Authority& authority, std::size
                    issue_certificate(authority, made.key.public_key, made.identity, wall_clock_unix_s()));
         auto session = std::make_unique<Session>();
         session->number = i;
+        session->value = static_cast<float>(i);
         TRY_ASSIGN(session->context, ChannelContext::connecting(made));
         session->control = {.session = session.get(), .kind = ConnectionKind::control};
         session->bulk = {.session = session.get(), .kind = ConnectionKind::bulk};
@@ -121,28 +127,27 @@ void Swarm::attach() {
     }
 }
 
-void Swarm::offer(SwarmUpdate update) {
+void Swarm::prepare(SwarmUpdate update) {
     update_ = std::move(update);
+    auto bytes = update_.bytes;
+    for (const auto& session : sessions_) {
+        std::memcpy(bytes.data() + bytes.size() - sizeof(float), &session->value, sizeof(float));
+        session->digest = sha256(bytes);
+    }
+}
+
+void Swarm::offer() {
     for (const auto& session : sessions_) {
         if (!session->has_model) {
             continue;
         }
-        const auto bytes = update_of(*session);
         HeldUpdate held{.experiment = session->assign->lease.experiment, .round = session->assign->lease.round};
-        held.digest = sha256(bytes);
-        held.bytes = bytes.size();
+        held.digest = session->digest;
+        held.bytes = update_.bytes.size();
         held.weight = 1;
         held.start_model = update_.start_model;
         send(session->control, Offer{session->assign->lease, held});
     }
-}
-
-/// Finite, and each session's own.
-Bytes Swarm::update_of(const Session& session) const {
-    auto bytes = update_.bytes;
-    const auto value = static_cast<float>(session.number);
-    std::memcpy(bytes.data() + bytes.size() - sizeof value, &value, sizeof value);
-    return bytes;
 }
 
 bool Swarm::run(Duration bound, const std::function<bool()>& over) {
@@ -196,10 +201,10 @@ Status Swarm::open(Connection& connection) {
         return fail(ErrorKind::io, "cannot_connect", "cannot connect: " + std::string(std::strerror(errno)));
     }
     connection.descriptor = descriptor;
-    connection.greeted = connection.open = connection.watching_out = false;
+    connection.greeted = connection.open = connection.watching_out = connection.in_frame = false;
     connection.in.clear();
     connection.out = greeting();
-    connection.taken = connection.written = 0;
+    connection.written = 0;
     connection.channel.emplace(*connection.session->context, wall_clock_unix_s());
     epoll_event event{.events = EPOLLIN, .data = {.ptr = &connection}};
     epoll_ctl(poll_, EPOLL_CTL_ADD, descriptor, &event);
@@ -252,73 +257,114 @@ void Swarm::write(Connection& connection) {
 }
 
 void Swarm::read(Connection& connection) {
-    std::array<std::byte, 128 * 1024> buffer;
     while (connection.descriptor >= 0) {
-        const auto count = ::recv(connection.descriptor, buffer.data(), buffer.size(), 0);
+        const auto count = ::recv(connection.descriptor, buffer_.data(), buffer_.size(), 0);
         if (count < 0 && errno == EAGAIN) {
             return;
         }
         if (count <= 0) {
             return lose(connection, count == 0 ? "closed" : std::strerror(errno));
         }
-        connection.in.insert(connection.in.end(), buffer.data(), buffer.data() + count);
-        while (connection.descriptor >= 0 && take_frame(connection)) {
+        auto come = ByteView(buffer_).first(static_cast<std::size_t>(count));
+        while (connection.descriptor >= 0 && take(connection, come)) {
         }
-        auto& in = connection.in;
-        in.erase(in.begin(), in.begin() + static_cast<std::ptrdiff_t>(connection.taken));
-        connection.taken = 0;
+        if (static_cast<std::size_t>(count) < buffer_.size()) {
+            return;  // all of it: what comes now is told of
+        }
     }
 }
 
-/// One frame of what has come, if it is whole.
-bool Swarm::take_frame(Connection& connection) {
-    const auto left = ByteView(connection.in).subspan(connection.taken);
+/// Up to `size` bytes of what is read whole. False when they have not all come.
+bool Swarm::gather(Connection& connection, std::size_t size, ByteView& come) {
+    const auto part = come.first(std::min(come.size(), size - connection.in.size()));
+    connection.in.insert(connection.in.end(), part.begin(), part.end());
+    come = come.subspan(part.size());
+    return connection.in.size() == size;
+}
+
+/// The next piece of what has come. False when it is used up. What is sealed goes to the channel as it comes.
+bool Swarm::take(Connection& connection, ByteView& come) {
     if (!connection.greeted) {
-        if (left.size() < greeting_bytes) {
+        if (!gather(connection, greeting_bytes, come)) {
             return false;
         }
-        connection.taken += greeting_bytes;
+        connection.in.clear();
         connection.greeted = true;
         frame(connection, as_bytes(ready()), command_frame);
         return true;
     }
-    if (left.size() < 2) {
+    if (!connection.in_frame) {
+        return take_head(connection, come);
+    }
+    if (connection.is_command) {
+        if (!gather(connection, connection.left, come)) {
+            return false;
+        }
+        connection.in_frame = false;
+        command(connection, std::exchange(connection.in, {}));
+        return true;
+    }
+    const auto part = come.first(std::min<std::uint64_t>(come.size(), connection.left));
+    come = come.subspan(part.size());
+    connection.left -= part.size();
+    connection.in_frame = connection.left > 0;
+    if (!part.empty()) {
+        receive(connection, part);
+    }
+    return !come.empty();
+}
+
+bool Swarm::take_head(Connection& connection, ByteView& come) {
+    if (!gather(connection, 1, come)) {
         return false;
     }
-    const auto flags = static_cast<std::uint8_t>(left[0]);
+    const auto flags = static_cast<std::uint8_t>(connection.in.front());
     const std::size_t head = (flags & long_frame) != 0 ? 9 : 2;
-    if (left.size() < head) {
+    if (!gather(connection, head, come)) {
         return false;
     }
-    std::uint64_t size = 0;
+    connection.left = 0;
     for (std::size_t i = 1; i < head; ++i) {
-        size = size << 8 | static_cast<std::uint8_t>(left[i]);
+        connection.left = connection.left << 8 | static_cast<std::uint8_t>(connection.in[i]);
     }
-    if (left.size() - head < size) {
-        return false;
-    }
-    connection.taken += head + size;
-    const auto body = left.subspan(head, size);
-    if ((flags & command_frame) == 0) {
-        receive(connection, body);
-    } else if (as_text(body).starts_with("\5READY")) {
+    connection.in.clear();
+    connection.is_command = (flags & command_frame) != 0;
+    connection.in_frame = true;
+    return true;
+}
+
+void Swarm::command(Connection& connection, const Bytes& body) {
+    if (as_text(body).starts_with("\5READY")) {
         Bytes hello;
         (void)connection.channel->start(hello);
         frame(connection, hello, 0);
     } else if (as_text(body).starts_with("\4PING") && body.size() >= 7) {
-        frame(connection, to_bytes("\4PONG" + std::string(as_text(body.subspan(7)))), command_frame);
+        frame(connection, to_bytes("\4PONG" + std::string(as_text(body).substr(7))), command_frame);
     }
-    return true;
 }
 
+/// Straight to the socket where nothing waits: what it does not take is kept.
 void Swarm::frame(Connection& connection, ByteView body, std::uint8_t flags) {
     const bool is_long = body.size() > 255;
-    connection.out.push_back(static_cast<std::byte>(flags | (is_long ? long_frame : 0)));
+    Bytes head{static_cast<std::byte>(flags | (is_long ? long_frame : 0))};
     for (int shift = is_long ? 56 : 0; shift >= 0; shift -= 8) {
-        connection.out.push_back(static_cast<std::byte>(body.size() >> shift));
+        head.push_back(static_cast<std::byte>(body.size() >> shift));
     }
-    connection.out.insert(connection.out.end(), body.begin(), body.end());
-    write(connection);
+    std::size_t gone = 0;
+    if (connection.descriptor >= 0 && connection.out.empty()) {
+        std::array<iovec, 2> parts{{{head.data(), head.size()}, {const_cast<std::byte*>(body.data()), body.size()}}};
+        const msghdr message{.msg_iov = parts.data(), .msg_iovlen = parts.size()};
+        const auto count = ::sendmsg(connection.descriptor, &message, MSG_NOSIGNAL);
+        gone = count > 0 ? static_cast<std::size_t>(count) : 0;  // an error comes again, at the next write
+    }
+    for (const auto& part : {ByteView(head), body}) {
+        const auto skipped = std::min(gone, part.size());
+        gone -= skipped;
+        connection.out.insert(connection.out.end(), part.begin() + static_cast<std::ptrdiff_t>(skipped), part.end());
+    }
+    if (!connection.out.empty()) {
+        write(connection);
+    }
 }
 
 // ---------------------------------------------------------------- messages
@@ -419,10 +465,16 @@ void Swarm::fetch(Session& session) {
 
 /// The window of a pull covers the whole of an update here.
 void Swarm::serve(Session& session, const Pull& pull) {
-    const auto bytes = update_of(session);
-    for (std::size_t at = pull.offset; at < bytes.size(); at += piece_bytes) {
-        const auto piece = ByteView(bytes).subspan(at, std::min(piece_bytes, bytes.size() - at));
-        send(session.bulk, Chunk{pull.transfer, at, bytes.size(), to_bytes(piece)});
+    const auto total = update_.bytes.size();
+    for (std::size_t at = pull.offset; at < total; at += piece_bytes) {
+        const auto piece = ByteView(update_.bytes).subspan(at, std::min(piece_bytes, total - at));
+        Chunk chunk{pull.transfer, at, total, {nullptr, piece}};
+        if (at + piece.size() == total) {
+            auto last = to_bytes(piece);
+            std::memcpy(last.data() + last.size() - sizeof(float), &session.value, sizeof(float));
+            chunk.payload = std::move(last);
+        }
+        send(session.bulk, chunk);
     }
 }
 

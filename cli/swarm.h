@@ -34,8 +34,10 @@ public:
     void connect(const Address& to);
     /// All sessions open their bulk connection.
     void attach();
+    /// Makes each session's update: what nodes do on machines of their own.
+    void prepare(SwarmUpdate update);
     /// All sessions that have a model offer their update.
-    void offer(SwarmUpdate update);
+    void offer();
     /// Serves until `over` or the deadline. False: the deadline.
     bool run(Duration bound, const std::function<bool()>& over);
 
@@ -55,7 +57,10 @@ private:
     Status open(Connection& connection);
     void lose(Connection& connection, const std::string& why);
     void read(Connection& connection);
-    bool take_frame(Connection& connection);
+    static bool gather(Connection& connection, std::size_t size, ByteView& come);
+    bool take(Connection& connection, ByteView& come);
+    static bool take_head(Connection& connection, ByteView& come);
+    void command(Connection& connection, const Bytes& body);
     void receive(Connection& connection, ByteView sealed);
     void greet(Connection& connection);
     void handle(Connection& connection, Message&& message);
@@ -65,11 +70,11 @@ private:
     void frame(Connection& connection, ByteView body, std::uint8_t flags);
     void write(Connection& connection);
     void beat(Session& session, Instant now);
-    [[nodiscard]] Bytes update_of(const Session& session) const;
 
     Address to_;
     DatasetDeclaration dataset_;
     int poll_ = -1;
+    Bytes buffer_ = Bytes(256 << 10);  // what one read takes
     std::vector<std::unique_ptr<Session>> sessions_;
     SwarmUpdate update_;
     Assign assignment_;
