@@ -95,14 +95,15 @@ Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
         complete(transfer, active, now);
         return {};
     }
-    for (const auto& [connection, control] : control_of_) {
-        if (control == active.control) {
-            active.connection = connection;
-            break;
-        }
-    }
+    active.connection = open_connection(active.control);
     request(active, now);
     return {};
+}
+
+/// Of a session; 0: it has none now.
+ConnectionId FetchTable::open_connection(ConnectionId control) const {
+    const auto first = open_.lower_bound({control, 0});
+    return first != open_.end() && first->first == control ? first->second : 0;
 }
 
 void FetchTable::request(Active& active, Instant now) {
@@ -116,6 +117,7 @@ void FetchTable::request(Active& active, Instant now) {
 /// A new bulk connection of a session: what lost its connection, or never had one, goes on here.
 void FetchTable::opened(ConnectionId connection, ConnectionId control, Instant now) {
     control_of_[connection] = control;
+    open_.emplace(control, connection);
     for (auto& [transfer, active] : active_) {
         if (active.control == control && active.connection == 0) {
             active.connection = connection;
@@ -126,13 +128,17 @@ void FetchTable::opened(ConnectionId connection, ConnectionId control, Instant n
 }
 
 void FetchTable::closed(ConnectionId connection, Instant now) {
-    control_of_.erase(connection);
+    if (const auto known = control_of_.extract(connection)) {
+        open_.erase({known.mapped(), connection});
+    }
     unasked_.erase(connection);
     std::erase_if(given_up_, [&](const auto& entry) { return entry.first.first == connection; });
     for (auto& [transfer, active] : active_) {
         if (active.connection == connection) {
-            active.connection = 0;  // goes on from what is written as soon as there is another
+            // It goes on from what is written, over another that is open already or as soon as there is one.
+            active.connection = open_connection(active.control);
             active.waiting_since = now;
+            request(active, now);
         }
     }
 }

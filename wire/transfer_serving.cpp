@@ -9,15 +9,6 @@ constexpr std::uint32_t max_unsent = 3;
 
 }  // namespace
 
-/// Over all connections: each has an open descriptor.
-std::size_t ServingTable::being_served() const {
-    std::size_t count = 0;
-    for (const auto& entry : readers_) {
-        count += entry.second.servings.size();
-    }
-    return count;
-}
-
 /// Codes that a fetcher can act on go as they are; the rest is this machine's business.
 void ServingTable::refuse(ConnectionId connection, std::uint64_t transfer, const Error& error) {
     const bool own_code =
@@ -26,11 +17,11 @@ void ServingTable::refuse(ConnectionId connection, std::uint64_t transfer, const
 }
 
 /// Limits before the source: a flood of pulls costs no look-ups.
-Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const Pull& pull, Instant now) const {
+Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const Pull& pull, Instant now) {
     if (reader.servings.contains(pull.transfer)) {
         return fail(ErrorKind::refused, "refused", "this transfer is running already");
     }
-    if (reader.servings.size() >= limits_.served_per_connection || being_served() >= limits_.served) {
+    if (reader.servings.size() >= limits_.served_per_connection || being_served_ >= limits_.served) {
         return fail(ErrorKind::overloaded, "overloaded", "too many transfers at once: try again later");
     }
     TRY_ASSIGN(const auto blob, source_(pull.digest, reader.peer));
@@ -48,7 +39,8 @@ Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const 
         return fail(ErrorKind::io, "io", "the blob has only " + std::to_string(total) + " bytes");
     }
     TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now, reader.pace));
-    return Serving{std::move(sender), std::move(file), std::move(bytes), pull.offset, now};
+    std::shared_ptr<void> place(&++being_served_, [](void* count) { --*static_cast<std::size_t*>(count); });
+    return Serving{std::move(sender), std::move(file), std::move(bytes), pull.offset, now, std::move(place)};
 }
 
 void ServingTable::pull(ConnectionId connection, const Pull& pull, Instant now) {

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <deque>
 #include <map>
+#include <set>
 
 #include "common/work_thread.h"
 #include "wire/part_file.h"
@@ -42,6 +43,7 @@ private:
         std::shared_ptr<const Bytes> bytes;
         std::uint64_t from = 0;  // asked for from here on, at that time
         Instant began{};
+        std::shared_ptr<void> place;  // among those that are served at once
     };
     struct Served {
         TransferSender sender;
@@ -55,16 +57,16 @@ private:
         std::map<std::uint64_t, Serving> servings;
         std::optional<Served> last;  // all sent, its end not heard of: the newest of these
     };
-    Result<Serving> prepare(const Reader& reader, const Pull& pull, Instant now) const;
+    Result<Serving> prepare(const Reader& reader, const Pull& pull, Instant now);
     void pump(ConnectionId connection, Reader& reader);
     bool send_piece(ConnectionId connection, Reader& reader, Serving& serving);
     void refuse(ConnectionId connection, std::uint64_t transfer, const Error& error);
-    [[nodiscard]] std::size_t being_served() const;
 
     TransferSink sink_;
     BlobSource source_;
     TransferLimits limits_;
     ServedBlob served_;
+    std::size_t being_served_ = 0;  // over all connections: each has an open descriptor
     std::map<ConnectionId, Reader> readers_;
 };
 
@@ -136,6 +138,7 @@ private:
     void finish(std::uint64_t transfer, Result<FetchedBlob> result);
     [[nodiscard]] bool is_part_in_use(const Fetch& fetch) const;
     Active* find(ConnectionId connection, std::uint64_t transfer);
+    [[nodiscard]] ConnectionId open_connection(ConnectionId control) const;
 
     TransferSink sink_;
     PartWriter writer_;
@@ -145,6 +148,7 @@ private:
     std::map<std::uint64_t, Active> active_;
     std::deque<Waiting> waiting_;
     std::map<ConnectionId, ConnectionId> control_of_;           // of open bulk connections
+    std::set<std::pair<ConnectionId, ConnectionId>> open_;      // the same by control connection
     std::map<ConnectionId, std::uint32_t> unasked_;             // chunks of transfers that are not ours
     using OnConnection = std::pair<ConnectionId, std::uint64_t>;
     std::map<OnConnection, std::uint32_t> given_up_;            // chunks that may still be on their way

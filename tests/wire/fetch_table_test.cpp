@@ -143,4 +143,30 @@ TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves no
     writer.reset();
 }
 
+TEST_CASE("a fetch whose connection is lost goes on at once over another that is open", "[wire][transfer]") {
+    const TemporaryFolder folder;
+    const auto blob = random_bytes(4000, 6);
+    std::vector<std::pair<ConnectionId, std::uint64_t>> pulls;  // over which connection, from where
+    const TransferSink sink{[&](ConnectionId to, const Message& message) {
+                                if (const auto* pull = std::get_if<Pull>(&message)) {
+                                    pulls.emplace_back(to, pull->offset);
+                                }
+                            },
+                            [](ConnectionId, const Error&) {}};
+    Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
+    wanted.in_memory_up_to = blob.size();
+    const auto writer = std::make_unique<WorkThread>();
+    FetchTable table(sink, {*writer, [](const std::function<void(Instant)>&) {}}, {});
+    table.opened(7, 1, Instant{});
+    table.opened(8, 2, Instant{});  // another session's
+    table.add(1, wanted, [](const Result<FetchedBlob>&) {}, Instant{});
+    table.chunk(7, {1, 0, blob.size(), to_bytes(ByteView(blob).first(1000))}, Instant{});
+    table.opened(9, 1, Instant{});  // the peer came again before the end of the old connection was seen
+    table.closed(7, Instant{});
+    CHECK(pulls == std::vector<std::pair<ConnectionId, std::uint64_t>>{{7, 0}, {9, 1000}});
+    table.closed(9, Instant{});
+    table.opened(10, 1, Instant{});
+    CHECK(pulls.back() == std::pair<ConnectionId, std::uint64_t>{10, 1000});
+}
+
 }  // namespace causeway
