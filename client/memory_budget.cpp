@@ -45,13 +45,13 @@ Status MemoryBudget::check(std::uint64_t bytes, std::uint64_t own, const std::st
                             what, has));
 }
 
-Status MemoryBudget::take(const Group& group, std::uint64_t bytes, const std::string& what) {
+Status MemoryBudget::take(const Group& group, std::uint64_t bytes, std::uint64_t once, const std::string& what) {
     std::erase_if(groups_, [&](const auto& entry) {
         return entry.first.first == group.experiment && entry.second.round < group.round;
     });
     const auto key = std::pair(group.experiment, group.group);
     const auto old = groups_.find(key);
-    TRY(check(bytes, old == groups_.end() ? 0 : old->second.bytes, what));
+    TRY(check(bytes + once, old == groups_.end() ? 0 : old->second.bytes, what));
     training_ = 0;
     groups_[key] = {group.round, bytes};
     return {};

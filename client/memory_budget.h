@@ -31,10 +31,10 @@ public:
         std::uint32_t round = 0;
         std::uint32_t group = 0;
     };
-    /// Room for a turn of the group, in place of what its turn before had.
+    /// Room for a turn of the group, in place of what its turn before had, and for `once` bytes while it begins or ends.
     ///
     /// errors   overloaded `does_not_fit`: with `what` and every number
-    Status take(const Group& group, std::uint64_t bytes, const std::string& what);
+    Status take(const Group& group, std::uint64_t bytes, std::uint64_t once, const std::string& what);
     /// Room for a whole model's training, in place of the training before. errors: the same
     Status take_training(std::uint64_t bytes, const std::string& what);
     void forget(std::uint64_t experiment);

@@ -92,6 +92,7 @@ Status NodeTrainer::check_turn_memory(const Assign& assign) {
     const auto rows = assign.batch == 0 ? assign.examples : std::min<std::uint64_t>(assign.batch, assign.examples);
     const auto waiting = stash_of(assign, chain, layers, memory.per_row * rows);
     return memory_.take({assign.lease.experiment, assign.lease.round, assign.group}, memory.of(rows) + waiting,
+                        memory.once,
                         "layers " + assign.segment + " of " + assign.experiment_name + ": " +
                             to_text(memory, 1, rows) +
                             (waiting > 0 ? " and " + format_bytes(waiting) + " for batches that wait" : ""));

@@ -51,7 +51,8 @@ std::vector<std::string> ExperimentMachine::hosts_for(const Turn& turn, std::siz
         const auto memory = turn.members.by_node(name)->memory;
         const auto others = turn.busy.host_bytes.find(name);
         const auto taken = others == turn.busy.host_bytes.end() ? 0 : others->second;
-        rooms.push_back({name, memory == 0 ? groups : (memory - std::min(memory, taken)) / each});
+        const auto used = taken + relays_->host_memory.once;
+        rooms.push_back({name, memory == 0 ? groups : (memory - std::min(memory, used)) / each});
     }
     std::vector<std::string> chosen;
     for (std::size_t next = 0, passed = 0; chosen.size() < groups && passed < rooms.size(); ++next) {
@@ -102,9 +103,10 @@ bool ExperimentMachine::look_for_hosts(Turn turn) {
 std::map<std::string, std::uint64_t> ExperimentMachine::host_bytes() const {
     std::map<std::string, std::uint64_t> bytes;
     if (relays_ && active() && phase_ != Phase::pinned) {
+        const bool together = relays_->turns == RelayPlan::Turns::together;
         for (const auto& host : round_ ? round_->host_of_group() : groups_.hosts) {
-            const bool together = relays_->turns == RelayPlan::Turns::together;
-            bytes[host] = (together ? 0 : bytes[host]) + group_bytes_;
+            auto& taken = bytes.try_emplace(host, relays_->host_memory.once).first->second;
+            taken = together ? relays_->host_memory.once + group_bytes_ : taken + group_bytes_;
         }
     }
     return bytes;

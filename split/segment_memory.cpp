@@ -9,6 +9,7 @@ namespace causeway {
 
 SegmentMemory segment_memory(const Chain& chain, const std::vector<LayerInterval>& layers, std::uint64_t moments) {
     constexpr std::uint64_t value_bytes = sizeof(float);
+    constexpr std::uint64_t copies_of_a_turn = 4;
     SegmentMemory memory;
     for (const auto& part : layers) {
         std::uint64_t elements = 0;
@@ -16,6 +17,7 @@ SegmentMemory segment_memory(const Chain& chain, const std::vector<LayerInterval
             elements += chain.arena_range(kind, part.begin, part.end).size();
         }
         memory.fixed += value_bytes * elements * (2 * (1 + moments) + 1);
+        memory.once += copies_of_a_turn * value_bytes * elements * (1 + moments);
         for (std::size_t at = part.begin; at <= part.end; ++at) {
             for (const auto& tensor : chain.boundary(at)) {
                 memory.per_row += 2 * value_bytes * static_cast<std::uint64_t>(element_count(tensor.shape));
@@ -26,8 +28,10 @@ SegmentMemory segment_memory(const Chain& chain, const std::vector<LayerInterval
 }
 
 std::string to_text(const SegmentMemory& memory, std::size_t groups, std::uint64_t rows) {
-    return fmt::format("{} group{} of {} (segment and optimizer state twice, gradients, values of a batch of {})",
-                       groups, groups == 1 ? "" : "s", format_bytes(memory.of(rows)), rows);
+    return fmt::format(
+        "{} group{} of {} (segment and optimizer state twice, gradients, values of a batch of {}) and {} once (a "
+        "turn's segment as it comes and goes)",
+        groups, groups == 1 ? "" : "s", format_bytes(memory.of(rows)), rows, format_bytes(memory.once));
 }
 
 }  // namespace causeway

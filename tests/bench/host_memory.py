@@ -6,7 +6,7 @@
 A coordinator, a host and twelve clients on loopback train a network whose last layers, all at the host, have some 34 MB
 (width 2048), with momentum. For each group count the host is started anew; its resident memory is read at rest, and its
 peak after a round. The formula is the plan's (split/segment_memory.h): M x ((segment + momentum) x 2, gradients, and
-values of a batch). Rows of digits are made up here; nothing is downloaded.
+values of a batch), and once four segments with momentum. Rows are made up here; nothing is downloaded.
 """
 import argparse
 import json
@@ -124,11 +124,11 @@ def measure(causeway, width, groups):
             federation.close()
 
 
-def formula(width, batch=32):
-    """Bytes of one group: the host's layers after the first relu."""
+def formula(groups, width, batch=32):
+    """Bytes: the host's layers after the first relu, for each group and, while a turn begins or ends, once."""
     boundaries = [64, width, width, width, width, width, width, 10]
     parameters = 64 * width + width + 2 * (width * width + width) + width * 10 + 10
-    return 4 * parameters * (2 * 2 + 1) + 2 * 4 * batch * sum(boundaries)
+    return groups * (4 * parameters * (2 * 2 + 1) + 2 * 4 * batch * sum(boundaries)) + 4 * 4 * parameters * 2
 
 
 def main():
@@ -140,7 +140,7 @@ def main():
     print("| groups | at rest, MB | peak, MB | peak less rest | formula | ratio |\n|---|---|---|---|---|---|")
     for groups in map(int, options.groups.split(",")):
         rest, peak = measure(os.path.abspath(options.causeway), options.width, groups)
-        expected = groups * formula(options.width)
+        expected = formula(groups, options.width)
         print(f"| {groups} | {rest / 1e6:.0f} | {peak / 1e6:.0f} | {(peak - rest) / 1e6:.0f} | {expected / 1e6:.0f} "
               f"| {(peak - rest) / expected:.2f} |", flush=True)
 

@@ -173,6 +173,7 @@ namespace {
 
 // One group of relay_experiment takes 360 bytes of parameters three times, and 10 x 18 values and gradients.
 constexpr std::uint64_t group_bytes = 3 * 360 + 2 * 4 * 10 * 18;
+constexpr std::uint64_t once_bytes = 4 * 360;  // while a turn begins or ends
 
 Hello with_memory(std::uint64_t bytes) {
     auto hello = RelayMachine::splits();
@@ -188,7 +189,7 @@ TEST_CASE("groups go to hosts that have room for them, and without room a run wa
     for (const auto* name : {"a", "b", "c"}) {
         bench.client(1s, name);
     }
-    bench.host(1s, "h1", with_memory(2 * group_bytes + 5));
+    bench.host(1s, "h1", with_memory(2 * group_bytes + once_bytes + 5));
     bench.submit(2s, relay_experiment("groups = 3", "start_timeout = \"60s\""));
     CHECK(job_of<MakeModel>(bench.last) == nullptr);
     SECTION("nobody helps") {
@@ -196,11 +197,11 @@ TEST_CASE("groups go to hosts that have room for them, and without room a run wa
         CHECK(bench.state(1) == "failed");
         const auto& why = bench.experiment(1).saved().reason;
         CHECK(why.starts_with("insufficient host memory for 3 groups of " + format_bytes(group_bytes)));
-        CHECK(why.find("h1 has " + format_bytes(2 * group_bytes + 5)) != std::string::npos);
+        CHECK(why.find("h1 has " + format_bytes(2 * group_bytes + once_bytes + 5)) != std::string::npos);
         CHECK(why.find("join --memory") != std::string::npos);
     }
     SECTION("a second host takes the third group") {
-        bench.host(10s, "h2", with_memory(group_bytes));
+        bench.host(10s, "h2", with_memory(group_bytes + once_bytes));
         bench.make_model(11s, 1);
         const auto* made = bench.decision(decisions::groups);
         REQUIRE(made != nullptr);
@@ -210,7 +211,8 @@ TEST_CASE("groups go to hosts that have room for them, and without room a run wa
         }
         CHECK(groups == std::map<std::string, int>{{"h1", 2}, {"h2", 1}});
         CHECK(bench.machine.experiments().at(1).host_bytes() ==
-              std::map<std::string, std::uint64_t>{{"h1", 2 * group_bytes}, {"h2", group_bytes}});
+              std::map<std::string, std::uint64_t>{{"h1", 2 * group_bytes + once_bytes},
+                                                   {"h2", group_bytes + once_bytes}});
     }
     SECTION("one that does not say how much it has takes all") {
         bench.host(10s, "h2");
@@ -225,14 +227,15 @@ TEST_CASE("what another experiment has at a host is not there, until that one is
     for (const auto* name : {"a", "b"}) {
         bench.client(1s, name);
     }
-    bench.host(1s, "h1", with_memory(2 * group_bytes - 1));
+    bench.host(1s, "h1", with_memory(2 * group_bytes + once_bytes - 1));
     const auto one_client = relay_experiment("groups = 1", "cohort = 1");
     bench.submit(2s, one_client);
     bench.make_model(3s, 1);
     REQUIRE(bench.state(1) == "running");
     bench.submit(4s, one_client);
     CHECK(job_of<MakeModel>(bench.last) == nullptr);
-    CHECK(bench.machine.experiments().at(1).host_bytes() == std::map<std::string, std::uint64_t>{{"h1", group_bytes}});
+    CHECK(bench.machine.experiments().at(1).host_bytes() ==
+          std::map<std::string, std::uint64_t>{{"h1", group_bytes + once_bytes}});
     bench.ask(5s, "experiment.cancel", Json::object().set("experiment", 1));
     CHECK(job_of<MakeModel>(bench.last) != nullptr);
 }

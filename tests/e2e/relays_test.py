@@ -173,13 +173,14 @@ class Relays(unittest.TestCase):
 
     def test_groups_wait_for_hosts_with_room_and_without_room_the_reason_has_the_numbers(self):
         self.federation.join_clients(3)
-        self.federation.join_host(1, "--memory", "2MB")  # room for one group of 1.01 MB
+        self.federation.join_host(1, "--memory", "3MB")  # room for one group of 1.01 MB, and what is needed once
         more = ("--set", "regime.groups=2", "--set", "sync.start_timeout=2s")
         end = self.federation.finish(self.federation.submit(*more))
         self.assertEqual("failed", end["state"])
-        for words in ("insufficient host memory for 2 groups of 1.01 MB", "host-1 has 2.00 MB", "join --memory"):
+        for words in ("insufficient host memory for 2 groups of 1.01 MB", "1.22 MB once", "host-1 has 3.00 MB",
+                      "join --memory"):
             self.assertIn(words, end["reason"])
-        self.federation.join_host(2, "--memory", "2MB")
+        self.federation.join_host(2, "--memory", "3MB")
         experiment = self.federation.submit(*more)
         self.check_end(experiment, *more)
         self.assertEqual({"host-1", "host-2"}, set(self.federation.decisions(experiment, "groups")[0]["hosts"]))
