@@ -70,10 +70,11 @@ class FullDisk(unittest.TestCase):
         watch.stop()
         return experiment
 
-    def check_end(self, experiment):
+    def check_end(self, experiment, *more):
         end = self.federation.finish(experiment)
         self.assertEqual("succeeded", end["state"], end)
-        done = run("simulate", "digits-fedavg", "--json", "--data", f"digits={DIGITS}", "--clients", 2, *ROUNDS, deadline=120)
+        done = run("simulate", "digits-fedavg", "--json", "--data", f"digits={DIGITS}", "--clients", 2, *ROUNDS, *more,
+                   deadline=120)
         self.assertEqual(events(done.stdout)[-1]["model_sha256"], end["model_sha256"])
 
     def test_a_coordinator_without_room_pauses_says_why_and_goes_on_by_itself(self):
@@ -96,14 +97,21 @@ class FullDisk(unittest.TestCase):
     def test_a_node_without_room_waits_and_goes_on_by_itself(self):
         disk = self.start(lambda federation: os.path.join(federation.folder, "client-1"), "2m")
         disk.fill()
-        experiment = self.federation.submit(*ROUNDS)
+        kept = ("--set", "train.optimizer_state=keep")  # state that goes with an update must be on disk with it
+        experiment = self.federation.submit(*ROUNDS, *kept)
         end = time.monotonic() + 30
         while "trying again until it works" not in self.federation.children["client-1"].errors():
             self.assertLess(time.monotonic(), end, "the node never met its full disk")
         status = self.federation.command("experiment", "status", experiment, "--json", deadline=10)
         self.assertEqual("running", events(status.stdout)[0]["state"])
         disk.free()
-        self.check_end(experiment)
+        self.check_end(experiment, *kept)
+
+    def test_a_node_without_room_goes_on_with_updates_that_it_could_make_again(self):
+        disk = self.start(lambda federation: os.path.join(federation.folder, "client-1"), "2m")
+        disk.fill()
+        self.check_end(self.federation.submit(*ROUNDS))
+        self.assertNotIn("trying again until it works", self.federation.children["client-1"].errors())
 
 
 if __name__ == "__main__":
