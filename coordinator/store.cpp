@@ -179,7 +179,7 @@ Status Store::save(const SaveCommit& commit) {
     return save_participants(commit);
 }
 
-// Commits are numbered without gaps, from 0 or from the parent's round, so their count says which may come next.
+// Commits are numbered without gaps, from 0 or from the parent's round, so the last one says which may come next.
 Result<bool> Store::is_repeated(const SaveCommit& commit) {
     TRY_ASSIGN(auto query, database_.prepare("SELECT model FROM commits WHERE experiment = ? AND round = ?"));
     TRY_ASSIGN(const auto exists, query.bind(commit.experiment, commit.round).next());
@@ -189,13 +189,13 @@ Result<bool> Store::is_repeated(const SaveCommit& commit) {
             return true;
         }
     }
-    TRY_ASSIGN(auto count, database_.prepare("SELECT COUNT(*) + COALESCE((SELECT parent_round FROM experiments "
-                                             "WHERE id = ?1), 0) FROM commits WHERE experiment = ?1"));
-    TRY(count.bind(commit.experiment).next());
-    if (exists || count.integer(0) != static_cast<std::int64_t>(commit.round)) {
+    TRY_ASSIGN(auto next, database_.prepare("SELECT COALESCE((SELECT MAX(round) + 1 FROM commits WHERE experiment = "
+                                            "?1), (SELECT parent_round FROM experiments WHERE id = ?1), 0)"));
+    TRY(next.bind(commit.experiment).next());
+    if (exists || next.integer(0) != static_cast<std::int64_t>(commit.round)) {
         return fail(ErrorKind::refused, "commit_conflict",
                     "round " + std::to_string(commit.round) + " of experiment " + std::to_string(commit.experiment) +
-                        " cannot be committed: the next one is " + std::to_string(count.integer(0)));
+                        " cannot be committed: the next one is " + std::to_string(next.integer(0)));
     }
     return false;
 }

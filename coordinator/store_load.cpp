@@ -107,12 +107,15 @@ Status load_drawn(Database& database, ById& experiments) {
     });
 }
 
-// Only those of the open round: earlier ones took effect in the commits. The count of commits is the open round.
+// Only those of the open round: earlier ones took effect in the commits. Which round that is, an index says: a count
+// of commits for each line of the log made a start after 900 rounds and 150 restarts take 1.3 s. CROSS keeps the order.
 Status load_decisions(Database& database, ById& experiments) {
-    const auto* sql =
-        "SELECT experiment, round, kind, detail FROM decisions AS d WHERE round = (SELECT COUNT(*) "
-        "FROM commits WHERE experiment = d.experiment) + (SELECT parent_round FROM experiments "
-        "WHERE id = d.experiment) ORDER BY sequence";
+    const auto* sql = R"sql(
+        WITH open AS (SELECT id, COALESCE((SELECT MAX(round) + 1 FROM commits WHERE experiment = x.id), parent_round)
+            AS round FROM experiments AS x)
+        SELECT d.experiment, d.round, d.kind, d.detail
+            FROM open CROSS JOIN decisions AS d ON d.experiment = open.id AND d.round = open.round
+            ORDER BY d.sequence)sql";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_json));
         const auto id = id_of(row, 0);

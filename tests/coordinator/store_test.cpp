@@ -419,6 +419,38 @@ TEST_CASE("what each client's time went to stays in the store, and is not read a
     CHECK(kept.number(0) == 1.5);
 }
 
+TEST_CASE("neither a start nor a commit looks at all commits for each line of the log", "[unit][store]") {
+    const TemporaryFolder folder;
+    constexpr std::uint32_t rounds = 800;  // more than SQLite keeps in memory
+    const auto heavy = [](std::uint32_t round) {
+        auto made = commit(round);
+        made.summary.set("member_times", std::string(6000, 'x'));
+        return made;
+    };
+    auto store = open_store(folder);
+    std::vector<Persist> life{experiment("running")};
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+        life.emplace_back(heavy(round));
+        life.emplace_back(decision(round, "dropped"));
+    }
+    life.emplace_back(decision(rounds, "next_attempt"));
+    REQUIRE(run(store, std::move(life)));
+    const auto all = std::filesystem::file_size(folder.path / "coordinator.db-wal");
+    const auto read_so_far = [] {  // by this process, from files: a count, not a time
+        std::ifstream file("/proc/self/io");
+        std::string name;
+        std::uint64_t bytes = 0;
+        REQUIRE(file >> name >> bytes);
+        return bytes;
+    };
+    auto before = read_so_far();
+    CHECK(recovered(store).decisions.size() == 1);
+    CHECK(read_so_far() - before < 3 * all);
+    before = read_so_far();
+    REQUIRE(run(store, {heavy(rounds)}));
+    CHECK(read_so_far() - before < all / 10);
+}
+
 TEST_CASE("an experiment has two lines in the audit log: who asked for it, and how it ended", "[unit][store][audit]") {
     const TemporaryFolder folder;
     StoreOptions options;
