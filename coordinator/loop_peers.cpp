@@ -46,6 +46,7 @@ void Loop::on(const LinkEvent& event) {
 void Loop::on_peer(const PeerOpened& event) {
     if (event.kind == ConnectionKind::control && event.peer) {
         sessions_[event.connection] = {*event.peer, event.address, false};
+        partners_.transfers.attach(event.connection);
     }
 }
 

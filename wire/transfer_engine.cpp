@@ -17,7 +17,7 @@ constexpr Duration idle_limit = std::chrono::seconds(30);  // a connection costs
 
 struct AttachCommand {
     ConnectionId control = 0;
-    Address coordinator;
+    std::optional<Address> coordinator;  // none: the other side connects
     std::uint64_t session = 0;
 };
 struct WantCommand {
@@ -79,10 +79,12 @@ struct TransferEngine::State {
                   limits) {}
 
     void put(Command command) {
-        commands.push(std::move(command));
+        put_later(std::move(command));
         LinkEvent wake = PeerHeard{};  // of no connection: ends the wait for events
         (void)events->try_push(wake);  // a full queue wakes by itself
     }
+    /// Before whatever is put after it, but without waking the thread.
+    void put_later(Command command) { commands.push(std::move(command)); }
 
     // ---- attachments
     void dial(ConnectionId control, Attachment& attachment) {
@@ -130,8 +132,11 @@ struct TransferEngine::State {
     // ---- commands and events
     void execute(Command&& command, Instant now) {
         if (auto* attaching = std::get_if<AttachCommand>(&command)) {
-            attachments[attaching->control] = {.coordinator = std::move(attaching->coordinator),
-                                               .session = attaching->session};
+            fetches.attach(attaching->control);
+            if (attaching->coordinator) {
+                attachments[attaching->control] = {.coordinator = *std::move(attaching->coordinator),
+                                                   .session = attaching->session};
+            }
         } else if (const auto* wanting = std::get_if<WantCommand>(&command)) {
             want(wanting->control, now);
         } else if (auto* detaching = std::get_if<DetachCommand>(&command)) {
@@ -229,7 +234,10 @@ TransferEngine::~TransferEngine() {
 }
 
 void TransferEngine::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
-    state_->put(AttachCommand{control, std::move(coordinator), session});
+    state_->put_later(AttachCommand{control, std::move(coordinator), session});
+}
+void TransferEngine::attach(ConnectionId control) {
+    state_->put_later(AttachCommand{control, std::nullopt, 0});
 }
 void TransferEngine::want(ConnectionId control) {
     state_->put(WantCommand{control});

@@ -75,11 +75,15 @@ public:
     /// Connecting side: may open a bulk connection for our session from now on, until detach. want() and fetch() open
     /// one; it is opened again when it is lost, and closed when nothing has moved or been wanted for half a minute.
     void attach(ConnectionId control, Address coordinator, std::uint64_t session);
+    /// Accepting side: the session has begun, and may be fetched from until detach. The other side opens connections.
+    void attach(ConnectionId control);
     /// Something is to be fetched, or to be pulled from here by the other side, which cannot open a connection.
     void want(ConnectionId control);
     /// The session is over (its control connection has closed): its fetches end with `disconnected`.
     void detach(ConnectionId control);
-    /// Fetches from the peer of a session over its bulk connection, waiting for one where none is open yet.
+    /// Fetches from the peer of a session over its bulk connection, waiting for one where none is open yet. For one
+    /// that is not attached there will be none: such a fetch ends at once with `disconnected`. Owners ask when their
+    /// state is stored or their cache looked at, and the session that they ask for may be over by then.
     void fetch(ConnectionId control, Fetch fetch, FetchDone done);
     /// Gives up the fetches of a digest from a session's peer, which is told; they end with `cancelled`, and their
     /// parts go. One that is verified already ends as it would have.

@@ -9,6 +9,11 @@ namespace {
 constexpr std::uint32_t max_unasked = max_transfer_credits;  // of a connection, ever
 constexpr std::size_t max_given_up = 64;                     // of a connection; the oldest are forgotten
 constexpr std::uint64_t worth_a_file = 4 << 20;              // less is soon fetched again
+constexpr ConnectionId nobody = 0;                           // is owed a credit
+
+Error session_over() {
+    return {ErrorKind::disconnected, "session_ended", "the session ended before the transfer"};
+}
 
 }  // namespace
 
@@ -16,6 +21,10 @@ void FetchTable::add(ConnectionId control, Fetch fetch, FetchDone done, Instant 
     if (fetch.bytes > limits_.largest) {
         done(fail(ErrorKind::overloaded, "too_large",
                   "a blob of " + std::to_string(fetch.bytes) + " bytes is over the limit of this node"));
+        return;
+    }
+    if (!sessions_.contains(control)) {  // no connection of it will ever come to wait for
+        done(fail(session_over()));
         return;
     }
     if (waiting_.size() >= limits_.waiting_fetches) {
@@ -100,10 +109,11 @@ Status FetchTable::begin(std::uint64_t transfer, Active& active, Instant now) {
     return {};
 }
 
-/// Of a session; 0: it has none now.
+/// The newest of a session, 0 where it has none: a side that connects again has lost, or is closing, the one before.
 ConnectionId FetchTable::open_connection(ConnectionId control) const {
-    const auto first = open_.lower_bound({control, 0});
-    return first != open_.end() && first->first == control ? first->second : 0;
+    const auto behind = open_.lower_bound({control + 1, 0});
+    const bool some = behind != open_.begin() && std::prev(behind)->first == control;
+    return some ? std::prev(behind)->second : 0;
 }
 
 void FetchTable::request(Active& active, Instant now) {
@@ -164,11 +174,11 @@ void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
         finish(chunk.transfer, fail(judged.error()));
         begin_waiting(now);
     } else if (active->part) {
-        write(chunk.transfer, *active, std::move(chunk.payload), Owes::credit);
+        write(chunk.transfer, *active, std::move(chunk.payload), connection);
     } else {
         ++active->unwritten;
         keep_in_memory(*active, std::move(chunk.payload));
-        written(chunk.transfer, {}, Owes::credit, now);
+        written(chunk.transfer, {}, connection, now);
     }
 }
 
@@ -190,28 +200,29 @@ void FetchTable::keep_in_memory(Active& active, SharedBytes payload) {
     memory.insert(memory.end(), payload.begin(), payload.end());
 }
 
-void FetchTable::write(std::uint64_t transfer, Active& active, SharedBytes payload, Owes owes) {
+void FetchTable::write(std::uint64_t transfer, Active& active, SharedBytes payload, ConnectionId owed) {
     ++active.unwritten;
-    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, payload, owes]() mutable {
+    writer_.thread.post([this, answer = writer_.answer, transfer, part = active.part, payload, owed]() mutable {
         auto status = part->append(payload);
         part.reset();
         payload = {};
-        answer([this, transfer, status = std::move(status), owes](Instant now) {
-            written(transfer, status, owes, now);
+        answer([this, transfer, status = std::move(status), owed](Instant now) {
+            written(transfer, status, owed, now);
         });
     });
 }
 
-/// A transfer that was given up meanwhile has nothing to answer; whoever waits for its part may begin.
-void FetchTable::written(std::uint64_t transfer, const Status& status, Owes owes, Instant now) {
+/// A transfer that was given up meanwhile has nothing to answer; whoever waits for its part may begin. Credits are of
+/// the connection that the chunk came on: on a later one it has used none.
+void FetchTable::written(std::uint64_t transfer, const Status& status, ConnectionId owed, Instant now) {
     if (const auto found = active_.find(transfer); found != active_.end()) {
         auto& active = found->second;
         --active.unwritten;
         if (!status) {
             tell_given_up(transfer, active, "the receiver cannot write");
             finish(transfer, fail(status.error()));
-        } else if (const auto credit = owes == Owes::credit ? active.receiver->written() : std::nullopt;
-                   credit && active.connection != 0) {
+        } else if (const auto credit =
+                       owed != nobody && owed == active.connection ? active.receiver->written() : std::nullopt) {
             sink_.send(active.connection, *credit);
         } else if (active.receiver->complete() && active.unwritten == 0) {
             complete(transfer, active, now);
@@ -350,7 +361,8 @@ void FetchTable::cancel(ConnectionId control, const Digest& digest, Instant now)
 }
 
 void FetchTable::detach(ConnectionId control, Instant now) {
-    const Error why{ErrorKind::disconnected, "session_ended", "the session ended before the transfer"};
+    sessions_.erase(control);
+    const auto why = session_over();
     std::vector<std::uint64_t> gone;
     for (const auto& [transfer, active] : active_) {
         if (active.control == control) {
@@ -408,7 +420,7 @@ void FetchTable::move_to_file(std::uint64_t transfer, Active& active) {
         std::shared_ptr<void> claim;
     };
     const auto held = std::make_shared<const Held>(Held{std::exchange(active.memory, {}), std::move(active.claim)});
-    write(transfer, active, {held, ByteView(held->bytes).subspan(active.fetch.shift)}, Owes::nothing);
+    write(transfer, active, {held, ByteView(held->bytes).subspan(active.fetch.shift)}, nobody);
 }
 
 /// Progress is the rule, not time: only a transfer that stood still for half a minute ends.
@@ -422,8 +434,8 @@ void FetchTable::tick(Instant now) {
         if (active.finishing || active.unwritten > 0) {
             continue;  // the disk's turn: its errors end the transfer
         }
-        const bool waits = active.connection == 0;
-        if (waits ? now - active.waiting_since > transfer_stall : active.receiver->stalled(now)) {
+        const auto since = active.connection == 0 ? active.waiting_since : active.asked_at;
+        if (now - since > transfer_stall && (active.connection == 0 || active.receiver->stalled(now))) {
             stalled.push_back(transfer);
         }
     }

@@ -85,6 +85,8 @@ public:
     FetchTable(TransferSink sink, PartWriter writer, TransferLimits limits)
         : sink_(std::move(sink)), writer_(std::move(writer)), limits_(limits) {}
 
+    /// The session may be fetched from, until detach.
+    void attach(ConnectionId control) { sessions_.insert(control); }
     void add(ConnectionId control, Fetch fetch, FetchDone done, Instant now);
     void opened(ConnectionId connection, ConnectionId control, Instant now);
     void closed(ConnectionId connection, Instant now);
@@ -124,9 +126,8 @@ private:
     Status begin(std::uint64_t transfer, Active& active, Instant now);
     Status open_part(std::uint64_t transfer, Active& active, Instant now);
     void request(Active& active, Instant now);
-    enum class Owes { credit, nothing };
-    void write(std::uint64_t transfer, Active& active, SharedBytes payload, Owes owes);
-    void written(std::uint64_t transfer, const Status& status, Owes owes, Instant now);
+    void write(std::uint64_t transfer, Active& active, SharedBytes payload, ConnectionId owed);
+    void written(std::uint64_t transfer, const Status& status, ConnectionId owed, Instant now);
     void keep_in_memory(Active& active, SharedBytes payload);
     void move_to_file(std::uint64_t transfer, Active& active);
     void complete(std::uint64_t transfer, Active& active, Instant now);
@@ -147,6 +148,7 @@ private:
     std::map<std::filesystem::path, std::weak_ptr<PartFile>> parts_;  // the writer may still have work on one
     std::map<std::uint64_t, Active> active_;
     std::deque<Waiting> waiting_;
+    std::set<ConnectionId> sessions_;                           // that have not ended
     std::map<ConnectionId, ConnectionId> control_of_;           // of open bulk connections
     std::set<std::pair<ConnectionId, ConnectionId>> open_;      // the same by control connection
     std::map<ConnectionId, std::uint32_t> unasked_;             // chunks of transfers that are not ours

@@ -40,6 +40,7 @@ TEST_CASE("what has come into memory when its session ends is where the next ses
         auto writer = std::make_unique<WorkThread>();
         FetchTable table(
             sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }}, {});
+        table.attach(1);
         table.opened(7, 1, Instant{});
         table.add(1, wanted, done, Instant{});
         CHECK(std::get<Pull>(sent.back()).offset == begin);
@@ -73,6 +74,7 @@ TEST_CASE("a large blob that takes long goes on as a file, and no credit is give
     FetchTable table(sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
                      {});
     Instant now{};
+    table.attach(1);
     table.opened(7, 1, now);
     table.add(1, wanted,
               [&](const Result<FetchedBlob>& result) {
@@ -115,6 +117,7 @@ TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves no
     auto writer = std::make_unique<WorkThread>();
     FetchTable table(sink, {*writer, [&](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
                      {.fetches = 1});
+    table.attach(1);
     table.opened(7, 1, Instant{});
     const Fetch wanted{.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"};
     Fetch other = wanted;
@@ -157,6 +160,7 @@ TEST_CASE("a fetch whose connection is lost goes on at once over another that is
     wanted.in_memory_up_to = blob.size();
     const auto writer = std::make_unique<WorkThread>();
     FetchTable table(sink, {*writer, [](const std::function<void(Instant)>&) {}}, {});
+    table.attach(1);
     table.opened(7, 1, Instant{});
     table.opened(8, 2, Instant{});  // another session's
     table.add(1, wanted, [](const Result<FetchedBlob>&) {}, Instant{});
@@ -167,6 +171,105 @@ TEST_CASE("a fetch whose connection is lost goes on at once over another that is
     table.closed(9, Instant{});
     table.opened(10, 1, Instant{});
     CHECK(pulls.back() == std::pair<ConnectionId, std::uint64_t>{10, 1000});
+}
+
+/// A table without a link: what it says and how its fetches end. Its writer's work is done when settle() is called.
+struct Table {
+    TemporaryFolder folder;
+    Bytes blob = random_bytes(4000, 6);
+    std::vector<std::pair<ConnectionId, Message>> sent;
+    std::vector<std::string> ends;
+    BoundedQueue<std::function<void(Instant)>> answers{64};
+    BoundedQueue<int> written{1};
+    WorkThread writer;
+    FetchTable table{{[this](ConnectionId to, Message message) { sent.emplace_back(to, std::move(message)); },
+                      [](ConnectionId, const Error&) {}},
+                     {writer, [this](std::function<void(Instant)> answer) { answers.push(std::move(answer)); }},
+                     {}};
+
+    void add(ConnectionId control, Instant now) {
+        table.add(control, {.digest = sha256(blob), .bytes = blob.size(), .destination = folder.path / "x"},
+                  [this](const auto& result) { ends.push_back(result ? "" : result.error().code); }, now);
+    }
+    void chunk(ConnectionId connection, std::size_t from, std::size_t size, Instant now) {
+        table.chunk(connection, {1, from, blob.size(), to_bytes(ByteView(blob).subspan(from, size))}, now);
+    }
+    void settle(Instant now) {
+        for (int i = 0; i < 2; ++i) {  // written, then named
+            writer.post([this] { written.push(0); });
+            (void)written.pop();
+            while (auto answer = answers.try_pop()) {
+                (*answer)(now);
+            }
+        }
+    }
+    /// Where the newest Pull went, and from which byte it asks.
+    [[nodiscard]] std::pair<ConnectionId, std::uint64_t> last_pull() const {
+        const auto* pull = sent.empty() ? nullptr : std::get_if<Pull>(&sent.back().second);
+        return pull ? std::pair(sent.back().first, pull->offset) : std::pair(ConnectionId{0}, std::uint64_t{0});
+    }
+};
+
+TEST_CASE("what is asked for in a session that is over, or has not begun, ends at once: it would wait for nobody",
+          "[wire][transfer]") {
+    Table t;
+    t.add(1, Instant{});
+    CHECK(t.ends == std::vector<std::string>{"session_ended"});
+    t.table.attach(1);
+    t.add(1, Instant{});
+    CHECK(t.ends.size() == 1);  // waits for a connection
+    t.table.detach(1, Instant{});
+    t.add(1, Instant{});  // its owner had to store something first
+    CHECK(t.ends == std::vector<std::string>{"session_ended", "session_ended", "session_ended"});
+    t.table.attach(2);
+    t.table.opened(7, 2, Instant{});
+    t.add(2, Instant{});
+    CHECK(t.last_pull() == std::pair(ConnectionId{7}, std::uint64_t{0}));
+}
+
+TEST_CASE("a fetch asks over the newest connection of its session", "[wire][transfer]") {
+    Table t;
+    t.table.attach(1);
+    t.table.opened(7, 1, Instant{});
+    t.table.opened(8, 2, Instant{});
+    t.table.opened(9, 1, Instant{});
+    t.add(1, Instant{});
+    CHECK(t.last_pull() == std::pair(ConnectionId{9}, std::uint64_t{0}));
+}
+
+TEST_CASE("chunks of a lost connection that are written later give no credit to the next one", "[wire][transfer]") {
+    Table t;
+    t.table.attach(1);
+    t.table.opened(7, 1, Instant{});
+    t.add(1, Instant{});
+    t.chunk(7, 0, 1000, Instant{});
+    t.chunk(7, 1000, 1000, Instant{});  // a pair: worth a credit message there
+    t.table.closed(7, Instant{});
+    t.table.opened(9, 1, Instant{});
+    t.settle(Instant{});
+    CHECK(t.last_pull() == std::pair(ConnectionId{9}, std::uint64_t{2000}));
+    t.chunk(9, 2000, 500, Instant{});
+    t.chunk(9, 2500, 500, Instant{});
+    t.settle(Instant{});
+    const auto* credit = std::get_if<Credit>(&t.sent.back().second);
+    REQUIRE(credit != nullptr);
+    CHECK(credit->credits == 2);
+}
+
+TEST_CASE("time without a connection is not time without progress", "[wire][transfer]") {
+    Table t;
+    Instant now{};
+    t.table.attach(1);
+    t.add(1, now);
+    now += transfer_stall - std::chrono::seconds(1);
+    t.table.tick(now);
+    t.table.opened(7, 1, now);
+    now += transfer_stall - std::chrono::seconds(1);
+    t.table.tick(now);
+    CHECK(t.ends.empty());
+    now += std::chrono::seconds(2);
+    t.table.tick(now);
+    CHECK(t.ends == std::vector<std::string>{"stalled"});
 }
 
 }  // namespace causeway

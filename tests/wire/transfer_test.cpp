@@ -217,6 +217,7 @@ struct Pair {
     Session session = open_session(client, server);
 
     Pair() {
+        server_engine->attach(session.at_server);
         client_engine->attach(session.at_client, server.address(), session.at_server);
         client_engine->want(session.at_client);
     }
