@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/text.h"
 #include "coordinator/decisions.h"
 #include "coordinator/limits.h"
 
@@ -163,6 +164,12 @@ std::optional<Refused> FederatedRound::objection(const Place& place, const Offer
     if (update.weight < 0 || update.weight >= limits::weight_bound) {
         return refuse("bad_weight", "weight " + std::to_string(update.weight) + " is not in 0.." +
                                         std::to_string(limits::weight_bound - 1));
+    }
+    const auto largest =
+        update.start_model.empty() ? limits::statistics_bytes : limits::largest_offer(plan_.assignment.model_bytes);
+    if (update.bytes > largest) {
+        return refuse("too_large", "an update of " + format_bytes(update.bytes) + ", and at most " +
+                                       format_bytes(largest) + " can come of this round's model");
     }
     return std::nullopt;
 }

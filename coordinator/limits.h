@@ -37,6 +37,16 @@ constexpr Duration evaluation_time = 1h;
 /// model over a slow link, which only the transfer can judge (a stalled one ends there).
 constexpr Duration no_progress = 60s;
 constexpr int no_progress_pauses = 20;
+/// What is offered may be so much larger than what its training started from: an update has other headers, a segment
+/// that starts without its optimizer's state ends with some arrays of its size. More is refused before anything makes
+/// room for it, or one member's number could have all others wait.
+constexpr std::uint64_t larger_than_start = 4;
+constexpr std::uint64_t offer_slack = 1 << 20;
+/// Sums of columns start from no model: 64 bytes for each of a million columns.
+constexpr std::uint64_t statistics_bytes = 64 << 20;
+constexpr std::uint64_t largest_offer(std::uint64_t start_bytes) {
+    return larger_than_start * start_bytes + offer_slack;
+}
 /// An exact sum holds integer weights below this (design: exact sums).
 constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/text.h"
 #include "coordinator/decisions.h"
 #include "coordinator/limits.h"
 
@@ -323,10 +324,14 @@ void RelayRound::on_offer(const std::string& name, SessionId session, const Offe
     const auto& update = offer.update;
     const bool fits = update.experiment == offer.lease.experiment && update.round == offer.lease.round &&
                       update.start_model == assign_for(offer.lease.attempt, *turn, name).model;
-    if (!fits || update.weight < 0 || update.weight >= limits::weight_bound) {
-        const std::string why = fits ? "its weight is not in 0.." + std::to_string(limits::weight_bound - 1)
-                                     : "the segment was trained in another round, or from another segment";
-        const char* code = fits ? "bad_weight" : "wrong_start_model";
+    const auto largest = limits::largest_offer(start_[client ? 0 : 1].second);
+    if (!fits || update.weight < 0 || update.weight >= limits::weight_bound || update.bytes > largest) {
+        const bool weighs = update.weight >= 0 && update.weight < limits::weight_bound;
+        const std::string why = !fits    ? "the segment was trained in another round, or from another segment"
+                                : weighs ? "a segment of " + format_bytes(update.bytes) + ", and at most " +
+                                               format_bytes(largest) + " can come of this one"
+                                         : "its weight is not in 0.." + std::to_string(limits::weight_bound - 1);
+        const char* code = !fits ? "wrong_start_model" : weighs ? "too_large" : "bad_weight";
         if (client) {
             leave(name, code, why, effects);
         } else {

@@ -325,6 +325,12 @@ TEST_CASE("a segment trained from another one does not count", "[relay_round]") 
         bench.offer("a", client, other);
         CHECK(bench.drop_code("a") == "bad_weight");
     }
+    SECTION("one larger than any of its layers can be leaves its client out") {
+        auto other = bench.made("a", client);
+        other.bytes = GENERATE(as<std::uint64_t>{}, 4 * 10 + (1 << 20) + 1, std::uint64_t{1} << 61);
+        bench.offer("a", client, other);
+        CHECK(bench.drop_code("a") == "too_large");
+    }
     CHECK(bench.jobs.empty());
 }
 

@@ -100,6 +100,41 @@ TEST_CASE("a weight that is no weight is refused and never becomes another", "[r
     CHECK(round.possible() == 1);
 }
 
+TEST_CASE("an update larger than any of this model can be is refused before room is made for it", "[round]") {
+    auto p = plan({"a", "b"});
+    p.assignment.model_bytes = 1000;
+    auto round = opened(p);
+    const auto bytes = GENERATE(as<std::uint64_t>{}, 4 * 1000 + (1 << 20) + 1, std::uint64_t{60} << 30, UINT64_MAX);
+    CoordinatorEffects effects;
+    auto large = offer("ua");
+    large.update.bytes = bytes;
+    round.on_offer("a", 1, large, effects);
+    REQUIRE(sent<Refused>(effects, 1) != nullptr);
+    CHECK(sent<Refused>(effects, 1)->code == "too_large");
+    CHECK(effects.jobs.empty());  // or it would be this machine's fault that its quota is smaller, and stop the clock
+    CHECK(round.possible() == 1);
+    large = offer("ub");
+    large.update.bytes = 4 * 1000 + (1 << 20);
+    round.on_offer("b", 2, large, effects);
+    CHECK(job_count<AbsorbUpdate>(effects) == 1);
+}
+
+TEST_CASE("sums of columns have a bound, though they start from no model", "[round]") {
+    auto p = plan({"a", "b"});
+    p.assignment.model = {};
+    auto round = opened(p);
+    CoordinatorEffects effects;
+    auto sums = offer("ua");
+    sums.update.start_model = {};
+    sums.update.bytes = (64 << 20) + 1;
+    round.on_offer("a", 1, sums, effects);
+    REQUIRE(sent<Refused>(effects, 1) != nullptr);
+    CHECK(sent<Refused>(effects, 1)->code == "too_large");
+    sums.update.bytes = 64 << 20;
+    round.on_offer("b", 2, sums, effects);
+    CHECK(job_count<AbsorbUpdate>(effects) == 1);
+}
+
 TEST_CASE("an update trained from another model is refused", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
