@@ -10,6 +10,7 @@ namespace {
 
 constexpr Duration model_stays = std::chrono::seconds(2);  // newest for so long: rounds are not that fast, or over
 constexpr Duration update_stays = std::chrono::seconds(2);  // without a verdict for so long: it may wait for long
+constexpr std::uint64_t of_turns = 0;  // no experiment's number: turns let their segments go one by one
 constexpr double worth_a_file = 0.1;  // seconds of training: on a slow disk a file and its two flushes take as long
 
 /// What lies half done and is not on its way will never be asked for. Files are named by digest, with or without
@@ -55,7 +56,7 @@ Result<std::vector<HeldUpdate>> NodeFiles::load_held() {
     TRY_ASSIGN(auto all, folder_.held());
     for (const auto& held : all) {
         TRY_ASSIGN(auto bytes, folder_.update(held.digest));
-        publish(held.digest, std::make_shared<const Bytes>(std::move(bytes)));
+        publish(held.experiment, held.digest, std::make_shared<const Bytes>(std::move(bytes)));
     }
     return all;
 }
@@ -83,20 +84,19 @@ Status NodeFiles::with_room(const std::function<Status()>& store) {
 
 Status NodeFiles::apply_one(const ResolvePending& what) {
     const auto& update = what.update;
-    if (unwritten_.erase(update.digest) > 0) {  // there was no state to promote
-        withdraw(update.digest);
+    if (unwritten_.erase({update.experiment, update.digest}) > 0) {  // there was no state to promote
+        withdraw(update.experiment, update.digest);
         return {};
     }
     TRY(what.counted ? folder_.commit(update.experiment, update.digest)
                      : folder_.rollback(update.experiment, update.digest));
-    withdraw(update.digest);
+    withdraw(update.experiment, update.digest);
     return {};
 }
 
 Status NodeFiles::apply_one(const ForgetExperiment& what) {
-    std::erase_if(unwritten_, [&](const auto& entry) {
-        return entry.second.output.held.experiment == what.experiment;
-    });
+    std::erase_if(unwritten_, [&](const auto& entry) { return entry.first.first == what.experiment; });
+    withdraw_all(what.experiment);
     return folder_.forget(what.experiment);
 }
 
@@ -225,9 +225,10 @@ void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
         if (held) {
             const auto digest = shared->held.digest;
             auto bytes = std::make_shared<const Bytes>(std::exchange(shared->update, {}));
-            publish(digest, bytes);
+            const auto experiment = shared->held.experiment;
+            publish(experiment, digest, bytes);
             if (waits) {
-                unwritten_[digest] = {std::move(*shared), std::move(bytes), real_now()};
+                unwritten_[{experiment, digest}] = {std::move(*shared), std::move(bytes), real_now()};
             }
         }
         done(std::move(held));
@@ -237,11 +238,11 @@ void NodeFiles::hold(TrainingOutput output, std::function<void(Status)> done) {
 // Both on the files thread, where the table is written.
 void NodeFiles::hold_segment(const Digest& segment, Bytes file) {
     auto shared = std::make_shared<const Bytes>(std::move(file));
-    thread_->post([this, segment, shared = std::move(shared)] { publish(segment, shared); });
+    thread_->post([this, segment, shared = std::move(shared)] { publish(of_turns, segment, shared); });
 }
 
 void NodeFiles::let_go(const Digest& segment) {
-    thread_->post([this, segment] { withdraw(segment); });
+    thread_->post([this, segment] { withdraw(of_turns, segment); });
 }
 
 void NodeFiles::start_turn(const Assign& assign, std::function<void(Result<TrainingStart>)> done) {
@@ -262,19 +263,35 @@ void NodeFiles::start_turn(const Assign& assign, std::function<void(Result<Train
 std::shared_ptr<const Bytes> NodeFiles::held_bytes(const Digest& update) const {
     const auto held = held_.load();
     const auto known = held->find(update);
-    return known == held->end() ? nullptr : known->second;
+    return known == held->end() ? nullptr : known->second.bytes;
 }
 
-void NodeFiles::publish(const Digest& update, std::shared_ptr<const Bytes> bytes) {
+void NodeFiles::publish(std::uint64_t experiment, const Digest& update, std::shared_ptr<const Bytes> bytes) {
     auto next = std::make_shared<Held>(*held_.load());
-    (*next)[update] = std::move(bytes);
+    auto& held = (*next)[update];
+    held.bytes = std::move(bytes);
+    held.experiments.insert(experiment);
     held_.store(std::move(next));
 }
 
-void NodeFiles::withdraw(const Digest& update) {
+void NodeFiles::withdraw(std::uint64_t experiment, const Digest& update) {
     auto next = std::make_shared<Held>(*held_.load());
-    next->erase(update);
+    if (const auto held = next->find(update); held != next->end()) {
+        held->second.experiments.erase(experiment);
+        if (held->second.experiments.empty()) {
+            next->erase(held);
+        }
+    }
     held_.store(std::move(next));
+}
+
+void NodeFiles::withdraw_all(std::uint64_t experiment) {
+    const auto before = held_.load();  // each withdrawal makes another
+    for (const auto& [update, held] : *before) {
+        if (held.experiments.contains(experiment)) {
+            withdraw(experiment, update);
+        }
+    }
 }
 
 }  // namespace causeway::node

@@ -10,6 +10,8 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "client/audit_heads.h"
@@ -76,7 +78,12 @@ public:
     [[nodiscard]] std::shared_ptr<const Bytes> held_bytes(const Digest& update) const;
 
 private:
-    using Held = std::map<Digest, std::shared_ptr<const Bytes>>;
+    /// Equal updates of two experiments are one, until neither holds it.
+    struct HeldBytes {
+        std::shared_ptr<const Bytes> bytes;
+        std::set<std::uint64_t> experiments;
+    };
+    using Held = std::map<Digest, HeldBytes>;
 
     Result<SharedBytes> model_bytes(const Digest& model);
     Status with_room(const std::function<Status()>& store);
@@ -86,8 +93,9 @@ private:
     [[nodiscard]] Status write(const TrainingOutput& output, ByteView update);
     [[nodiscard]] bool is_made_again(const TrainingOutput& output) const;
     void write_unwritten(Instant until);
-    void publish(const Digest& update, std::shared_ptr<const Bytes> bytes);
-    void withdraw(const Digest& update);
+    void publish(std::uint64_t experiment, const Digest& update, std::shared_ptr<const Bytes> bytes);
+    void withdraw(std::uint64_t experiment, const Digest& update);
+    void withdraw_all(std::uint64_t experiment);
 
     StateFolder folder_;  // files thread
     ModelCache cache_;    // files thread
@@ -105,7 +113,7 @@ private:
         std::shared_ptr<const Bytes> bytes;
         Instant since{};
     };
-    std::map<Digest, UnwrittenUpdate> unwritten_;  // files thread
+    std::map<std::pair<std::uint64_t, Digest>, UnwrittenUpdate> unwritten_;  // files thread; by experiment
     Published<Held> held_;
     Retry retry_;
     std::unique_ptr<WorkThread> thread_;

@@ -86,15 +86,30 @@ TEST_CASE("a node that stops before the verdict writes what it holds and offers 
     CHECK(*bench.files->held_bytes(output.held.digest) == output.update);
 }
 
-TEST_CASE("of an experiment that is over nothing unwritten is left", "[unit][state]") {
+TEST_CASE("of an experiment that is over nothing is left, neither unwritten nor in memory", "[unit][state]") {
     Bench bench;
-    const auto output = output_of(0.01);
+    const auto output = output_of(GENERATE(0.01, 5.0));
     bench.hold(output);
     const auto answer = std::make_shared<BoundedQueue<bool>>(1);
     bench.files->apply({ForgetExperiment{7}}, [answer] { answer->push(true); });
     REQUIRE(answer->pop());
+    CHECK(bench.files->held_bytes(output.held.digest) == nullptr);
     bench.files.reset();
     CHECK_FALSE(bench.on_disk());
+}
+
+TEST_CASE("equal updates of two experiments are each held until their own verdict", "[unit][state]") {
+    const Bench bench;
+    const auto first = output_of(GENERATE(0.01, 5.0));
+    auto second = first;
+    second.held.experiment = 8;
+    bench.hold(first);
+    bench.hold(second);
+    bench.resolve(first.held, true);
+    REQUIRE(bench.files->held_bytes(second.held.digest));
+    CHECK(*bench.files->held_bytes(second.held.digest) == second.update);
+    bench.resolve(second.held, true);
+    CHECK(bench.files->held_bytes(second.held.digest) == nullptr);
 }
 
 }  // namespace causeway::node
