@@ -119,8 +119,25 @@ void StreamTable::detach(ConnectionId control) {
         return;
     }
     control_ = 0;
-    if (carrier_ != 0) {
-        sink_.close(carrier_, bye("the session has ended"));  // its streams go with it, and each is told
+    if (carrier_ == 0) {
+        return;
+    }
+    // For us it is over at once, with its streams: saying so to a peer that does not read takes the link two seconds,
+    // and the next session's streams must not go the way of this one's.
+    const Error why = bye("the session has ended");
+    const auto old = carrier_;
+    sink_.close(old, why);
+    carrier_closed(why);
+    std::vector<ConnectionId> carried;
+    for (const auto& [id, connection] : connections_) {
+        if (connection.carrier == old) {
+            carried.push_back(id);
+        }
+    }
+    for (const auto id : carried) {
+        const auto key = connections_.at(id).key;
+        close_connection(id, why);
+        give_up(key, routes_[key], why);
     }
 }
 

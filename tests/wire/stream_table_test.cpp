@@ -428,7 +428,43 @@ TEST_CASE("the relay is used when no address answers: a connection to the coordi
     SECTION("the session ends") {
         desk.table.detach(9);
         CHECK(desk.closed.back().first == carrier.id);
+        CHECK(desk.lost.size() == 1);
     }
+}
+
+TEST_CASE("a session that begins before the last one's relay connection is closed has one of its own",
+          "[wire][relay]") {
+    Desk desk;
+    desk.table.attach(9, {"coordinator", 7400}, 77);
+    desk.roster({"10.0.0.3:7401"});
+    desk.table.send("host-1", message(10, 1), desk.now);
+    desk.lose(desk.dialled.back().id, nothing_there);
+    const auto old = desk.dialled.back().id;
+    const bool was_open = GENERATE(true, false);
+    ConnectionId inner = 0;
+    if (was_open) {
+        desk.table.handle(PeerOpened{old, ConnectionKind::relay, {}, "", 9}, desk.now);
+        inner = desk.dialled.back().id;
+        desk.open(inner, "host-1", old);
+    }
+    desk.table.detach(9);
+    CHECK(desk.lost.size() == 1);
+    CHECK(desk.table.routes().empty());
+    desk.table.attach(10, {"coordinator", 7400}, 78);
+    desk.table.send("host-1", message(10, 2), desk.now);
+    const auto carrier = desk.dialled.back();
+    CHECK(carrier.options.kind == ConnectionKind::relay);
+    CHECK(carrier.options.control == 10);
+    desk.table.handle(PeerOpened{old, ConnectionKind::relay, {}, "", 9}, desk.now);  // both come late
+    desk.lose(inner, gone);
+    desk.lose(old, gone);
+    CHECK(desk.lost.size() == 1);
+    REQUIRE(desk.dialled.back().id == carrier.id);
+    desk.table.handle(PeerOpened{carrier.id, ConnectionKind::relay, {}, "", 10}, desk.now);
+    REQUIRE(desk.dialled.back().options.via == carrier.id);
+    desk.open(desk.dialled.back().id, "host-1", carrier.id);
+    REQUIRE_FALSE(desk.sent.empty());
+    CHECK(desk.sent.back().second.batch == 2);
 }
 
 TEST_CASE("a node that is asked for by relay opens its relay connection", "[wire][relay]") {
