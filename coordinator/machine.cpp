@@ -25,6 +25,30 @@ bool speaks_our_version(const Hello& hello) {
     return hello.version_min <= protocol_version && hello.version_max >= protocol_version_min;
 }
 
+/// Those that can count. A weight is a number of examples, so more of them than a weight may be are nobody's data: as
+/// a number they would only make sums and sizes of others overflow. Labels of more examples than there are say nothing.
+std::vector<DatasetDeclaration> countable(const Hello& hello, SessionId session, CoordinatorEffects& effects) {
+    std::vector<DatasetDeclaration> kept;
+    for (const auto& dataset : hello.datasets) {
+        if (dataset.examples >= static_cast<std::uint64_t>(limits::weight_bound)) {
+            effects.send.push_back({session, ErrorNotice{ErrorKind::invalid, "too_many_examples",
+                                                         "dataset \"" + dataset.name + "\" is left out: " +
+                                                             std::to_string(dataset.examples) +
+                                                             " examples, and less than 2^29 can count"}});
+            continue;
+        }
+        kept.push_back(dataset);
+        std::uint64_t most = 0;
+        for (const auto label : dataset.labels) {
+            most = std::max(most, label);
+        }
+        if (most > dataset.examples) {
+            kept.back().labels.clear();
+        }
+    }
+    return kept;
+}
+
 }  // namespace
 
 Coordinator::Coordinator(CoordinatorOptions options, Recovered recovered)
@@ -115,9 +139,11 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
         return refuse("hello_too_long", "too many datasets or held updates in one hello");
     }
     // From here on the session is the node's; an older one of it is closed.
-    const auto& member = members_.open(event, effects);
     effects.send.push_back({event.session, Welcome{std::min(event.hello.version_max, protocol_version), event.session,
                                                    epoch_, options_.federation}});
+    auto opened = event;
+    opened.hello.datasets = countable(event.hello, event.session, effects);
+    const auto& member = members_.open(opened, effects);
     if (member.role == "client") {
         answer_known(member, event.hello.experiments, effects);
         member_ready(now, member, event.hello.held, effects);

@@ -49,6 +49,33 @@ TEST_CASE("a session is welcomed with its number and the epoch", "[machine]") {
     CHECK(bench.last.close[0].session == session);
 }
 
+TEST_CASE("a dataset of more examples than can count is left out, with a word to its node", "[machine]") {
+    Bench bench;
+    Hello hello;
+    const auto most = (std::uint64_t{1} << 29) - 1;
+    const auto too_many = GENERATE_COPY(most + 1, std::uint64_t{1} << 61, UINT64_MAX);
+    hello.datasets = {{"endless", {}, too_many, {8, 8, 1}, 10}, {"large", {}, most, {8, 8, 1}, 2, {most, 0}}};
+    const auto session = bench.MachineBench::join(1s, "a", hello);
+    REQUIRE(sent<ErrorNotice>(bench.last, session) != nullptr);
+    CHECK(sent<ErrorNotice>(bench.last, session)->code == "too_many_examples");
+    CHECK(std::holds_alternative<Welcome>(bench.last.send.front().message));
+    CHECK(bench.machine.members().examples_of("a", "endless") == 0);
+    CHECK(bench.machine.members().examples_of("a", "large") == most);
+    CHECK(bench.machine.members().ever_declared("endless") == false);
+    CHECK(bench.machine.members().live_holders("endless").empty());
+}
+
+TEST_CASE("labels of more examples than there are say nothing", "[machine]") {
+    Bench bench;
+    Hello hello;
+    hello.datasets = {{"a lie", {}, 100, {8, 8, 1}, 2, {101, 0}}, {"the truth", {}, 100, {8, 8, 1}, 2, {100, 0}}};
+    bench.MachineBench::join(1s, "a", hello);
+    CHECK(sent<ErrorNotice>(bench.last, 1) == nullptr);
+    for (const auto& dataset : bench.machine.members().by_node("a")->datasets) {
+        CHECK(dataset.labels.empty() == (dataset.name != "the truth"));
+    }
+}
+
 TEST_CASE("a node that speaks no common version is closed with the reason", "[machine]") {
     Bench bench;
     Hello hello;
