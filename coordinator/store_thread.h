@@ -2,14 +2,22 @@
 //
 // A step that cannot be stored because the machine fails (disk full) is tried again until it can: nothing that depends
 // on it is released meanwhile. Any other failure is final for the process, and said so.
+//
+// Steps that only say what nodes declare are stored together, as many as wait: a thousand nodes that come at once cost
+// a few flushes, not one each. Each is reported by itself, after the flush. Where they cannot be stored together each
+// is stored alone, so that one that fails fails as it would have and takes none along.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <span>
+#include <variant>
 #include <vector>
 
 #include "common/published.h"
+#include "common/queue.h"
 #include "common/retry.h"
 #include "common/work_thread.h"
 #include "coordinator/store.h"
@@ -39,7 +47,18 @@ public:
     [[nodiscard]] std::uint64_t flushes() const { return flushes_; }
 
 private:
-    void store_step(std::uint64_t step, const std::vector<Persist>& persists);
+    struct Step {
+        std::uint64_t number = 0;
+        std::vector<Persist> persists;
+    };
+    using Work = std::variant<Step, std::function<void(Store&)>>;
+
+    static bool declares_only(const Work& work);
+    void post(Work work);
+    void take_work();
+    std::vector<Step> declarations_after(Step first);
+    bool store_together(const std::vector<Step>& steps);
+    void store_step(const Step& step);
     void publish();
 
     StoreThreadOptions options_;
@@ -47,6 +66,8 @@ private:
     Retry retry_;
     std::atomic<std::uint64_t> flushes_{0};
     Published<Digest> audit_head_;
+    BoundedQueue<Work> work_;
+    std::optional<Work> next_;  // the thread's: looked at, and not done yet
     std::unique_ptr<WorkThread> thread_;
 };
 
