@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "wire/identity.h"
+#include "wire/judged_certificate.h"
 #include "wire/openssl_objects.h"
 
 namespace causeway {
@@ -294,8 +295,22 @@ Result<PeerIdentity> verify_certificate(ByteView certificate, const std::vector<
     TRY_ASSIGN(const auto authority_der, find_authority(chain, trust));
     TRY_ASSIGN(const auto authority, parse(authority_der));
     TRY_ASSIGN(const auto peer, parse(certificate));
-    TRY(verify_signature_and_time(peer.get(), authority.get(), now_s));
-    TRY_ASSIGN(auto facts, read(peer.get()));
+    return judge_certificate(peer.get(), authority.get(), roles, federation, now_s);
+}
+
+Result<std::shared_ptr<X509>> read_authority(const Trust& trust) {
+    const auto* held = std::get_if<Bytes>(&trust);
+    if (!held) {
+        return std::shared_ptr<X509>();
+    }
+    TRY_ASSIGN(auto authority, parse(*held));
+    return std::shared_ptr<X509>(std::move(authority));
+}
+
+Result<PeerIdentity> judge_certificate(X509* certificate, X509* authority, const std::vector<Role>& roles,
+                                       std::string_view federation, std::int64_t now_s) {
+    TRY(verify_signature_and_time(certificate, authority, now_s));
+    TRY_ASSIGN(auto facts, read(certificate));
     if (std::ranges::find(roles, facts.identity.role) == roles.end()) {
         return refused("wrong_role", "the peer's certificate is for the role " +
                                          std::string(to_string(facts.identity.role)) +

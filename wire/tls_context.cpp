@@ -1,6 +1,8 @@
 // The settings that every channel of one end shares: what is spoken, and who is believed.
 #include "wire/tls_context.h"
 
+#include "wire/judged_certificate.h"
+
 #include <openssl/err.h>
 
 #include <array>
@@ -86,13 +88,16 @@ int judge_peer(X509_STORE_CTX* handshake, void* argument) {
     const auto& context = *static_cast<const ChannelContext::State*>(argument);
     auto& session =
         session_of(static_cast<SSL*>(X509_STORE_CTX_get_ex_data(handshake, SSL_get_ex_data_X509_STORE_CTX_idx())));
+    auto* certificate = X509_STORE_CTX_get0_cert(handshake);
     std::vector<Bytes> chain;
-    const auto* shown = X509_STORE_CTX_get0_untrusted(handshake);
-    for (int i = 0; i < sk_X509_num(shown); ++i) {
+    const auto* shown = context.authority ? nullptr : X509_STORE_CTX_get0_untrusted(handshake);
+    for (int i = 0; shown && i < sk_X509_num(shown); ++i) {
         chain.push_back(to_der(sk_X509_value(shown, i)));
     }
-    auto peer = verify_certificate(to_der(X509_STORE_CTX_get0_cert(handshake)), chain, context.trust, context.roles,
-                                   context.federation, session.now_s);
+    auto peer = context.authority ? judge_certificate(certificate, context.authority.get(), context.roles,
+                                                      context.federation, session.now_s)
+                                  : verify_certificate(to_der(certificate), chain, context.trust, context.roles,
+                                                       context.federation, session.now_s);
     if (!peer) {
         session.refusal = std::move(peer).error();
         X509_STORE_CTX_set_error(handshake, alert_reason(*session.refusal));
@@ -106,16 +111,11 @@ int judge_peer(X509_STORE_CTX* handshake, void* argument) {
 Status use_credentials(SSL_CTX* ssl, const Credentials& credentials) {
     const auto size = [](const Bytes& bytes) { return static_cast<long>(bytes.size()); };
     const auto data = [](const Bytes& bytes) { return reinterpret_cast<const unsigned char*>(bytes.data()); };
-    const auto* at = data(credentials.authority_certificate);
-    // The authority goes along, so that a joining node can compare it with its token.
-    X509* authority = d2i_X509(nullptr, &at, size(credentials.authority_certificate));
-    const bool usable = authority &&
-                        SSL_CTX_use_certificate_ASN1(ssl, static_cast<int>(size(credentials.certificate)),
+    const bool usable = SSL_CTX_use_certificate_ASN1(ssl, static_cast<int>(size(credentials.certificate)),
                                                      data(credentials.certificate)) == 1 &&
                         SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, ssl, data(credentials.key.private_key),
                                                     size(credentials.key.private_key)) == 1 &&
-                        SSL_CTX_check_private_key(ssl) == 1 && SSL_CTX_add1_chain_cert(ssl, authority) == 1;
-    X509_free(authority);
+                        SSL_CTX_check_private_key(ssl) == 1;
     if (!usable) {
         ERR_clear_error();
         return fail(ErrorKind::corrupt, "bad_credentials",
@@ -137,15 +137,17 @@ void set_rules(SSL_CTX* ssl) {
     SSL_CTX_set_max_early_data(ssl, 0);
     SSL_CTX_set_max_cert_list(ssl, max_chain_bytes);
     // 57 KB per idle session instead of up to 341 (with read-ahead).
-    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
+    // Only what is shown on purpose: the other side reads all that it is shown.
+    SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN);
 }
 
-std::shared_ptr<ChannelContext::State> new_state(const SSL_METHOD* method, Trust trust) {
+Result<std::shared_ptr<ChannelContext::State>> new_state(const SSL_METHOD* method, Trust trust) {
     auto state = std::make_shared<ChannelContext::State>();
     state->ssl.reset(SSL_CTX_new(method));
     ASSERT(state->ssl != nullptr);
     set_rules(state->ssl.get());
     state->trust = std::move(trust);
+    TRY_ASSIGN(state->authority, read_authority(state->trust));
     SSL_CTX_set_cert_verify_callback(state->ssl.get(), judge_peer, state.get());
     return state;
 }
@@ -161,7 +163,7 @@ namespace {
 using State = std::shared_ptr<ChannelContext::State>;
 
 Result<State> make_accepting(const Credentials& credentials, ChannelOptions options, std::vector<Role> roles) {
-    auto state = new_state(TLS_server_method(), credentials.authority_certificate);
+    TRY_ASSIGN(auto state, new_state(TLS_server_method(), credentials.authority_certificate));
     state->end = ChannelEnd::accepting;
     state->roles = std::move(roles);
     state->federation = credentials.identity.federation;
@@ -174,7 +176,7 @@ Result<State> make_accepting(const Credentials& credentials, ChannelOptions opti
 }
 
 Result<State> make_connecting(const Credentials& credentials, ChannelOptions options, std::vector<Role> roles) {
-    auto state = new_state(TLS_client_method(), credentials.authority_certificate);
+    TRY_ASSIGN(auto state, new_state(TLS_client_method(), credentials.authority_certificate));
     state->roles = std::move(roles);
     state->federation = credentials.identity.federation;
     state->options = options;
@@ -192,6 +194,8 @@ Result<ChannelContext> ChannelContext::accepting(const Credentials& credentials,
     TRY_ASSIGN(auto state,
                make_accepting(credentials, options, {Role::operator_, Role::client, Role::host, Role::aggregator}));
     state->enrols = true;
+    // The authority goes along, so that a joining node can compare it with its token. All others hold it.
+    ASSERT(SSL_CTX_add1_chain_cert(state->ssl.get(), state->authority.get()) == 1);
     return ChannelContext(std::move(state));
 }
 
@@ -211,7 +215,7 @@ Result<ChannelContext> ChannelContext::connecting_to_nodes(const Credentials& cr
 }
 
 Result<ChannelContext> ChannelContext::joining(const Digest& authority_key) {
-    auto state = new_state(TLS_client_method(), authority_key);
+    TRY_ASSIGN(auto state, new_state(TLS_client_method(), authority_key));
     state->roles = {Role::coordinator};
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_alpn_protos(state->ssl.get(), raw(join_alpn), static_cast<unsigned>(join_alpn.size()));

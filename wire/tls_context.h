@@ -18,6 +18,7 @@ struct ChannelContext::State {
     std::unique_ptr<SSL_CTX, FreeSslContext> ssl;
     ChannelEnd end = ChannelEnd::connecting;
     Trust trust;
+    std::shared_ptr<X509> authority;  // of `trust`, where it holds one
     std::vector<Role> roles;
     std::string federation;  // empty: any (a joining node learns it)
     bool enrols = false;     // serves causeway-join/1 too: a coordinator's accepting end
