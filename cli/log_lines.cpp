@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "common/printable.h"
+
 namespace causeway::cli {
 namespace {
 
@@ -18,7 +20,7 @@ std::string value_text(const Json& value) {
     }
     const auto text = value.text();
     const bool digest = text.size() == digest_digits && text.find_first_not_of("0123456789abcdef") == std::string::npos;
-    return digest ? text.substr(0, shown_digits) + "~" : text;
+    return digest ? text.substr(0, shown_digits) + "~" : printable(text, Lines::one);
 }
 
 }  // namespace
@@ -27,7 +29,7 @@ std::string details_text(const Json& entry, std::initializer_list<std::string_vi
     std::string text;
     for (const auto& [key, value] : entry.fields()) {
         if (std::ranges::find(left_out, key) == left_out.end() && !value.is_null()) {
-            text += fmt::format("{}{}={}", text.empty() ? "" : " ", key, value_text(value));
+            text += fmt::format("{}{}={}", text.empty() ? "" : " ", printable(key, Lines::one), value_text(value));
         }
     }
     return text;

@@ -12,6 +12,7 @@
 #include "cli/log_lines.h"
 #include "cli/operator_session.h"
 #include "client/node_log.h"
+#include "common/printable.h"
 #include "common/queue.h"
 #include "common/text.h"
 
@@ -25,7 +26,8 @@ using ReadLines = std::function<Result<std::vector<Json>>(std::int64_t after, st
 
 void print_line(const Json& line, Output output) {
     output.object("log", line);
-    output.line(fitted(fmt::format("{}  {:12}  {}", utc_text(line["at"].integer()), line["what"].text(),
+    output.line(fitted(fmt::format("{}  {:12}  {}", utc_text(line["at"].integer()),
+                                   printable(line["what"].text(), Lines::one),
                                    details_text(line, {"n", "at", "what", "attempt", "regime"}))));
 }
 

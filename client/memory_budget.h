@@ -31,7 +31,8 @@ public:
         std::uint32_t round = 0;
         std::uint32_t group = 0;
     };
-    /// Room for a turn of the group, in place of what its turn before had, and for `once` bytes while it begins or ends.
+    /// Room for a turn of the group, in place of what its turn before had, and for `once` bytes while it begins or
+    /// ends.
     ///
     /// errors   overloaded `does_not_fit`: with `what` and every number
     Status take(const Group& group, std::uint64_t bytes, std::uint64_t once, const std::string& what);

@@ -3,8 +3,8 @@
 // Every call posts; answers come through callbacks from the files thread. An update that is held is also kept in
 // memory, published as an immutable map, so that the transfer thread serves it without asking. A small model comes and
 // is used in memory; it reaches the cache on disk, where it only matters after a restart, when nothing newer has come
-// for a while. So does an update that was made in less time than a disk takes for it and that no state goes with: whoever
-// has lost it makes the same one again, so flushing it would only hold up each round by two flushes.
+// for a while. So does an update that was made in less time than a disk takes for it and that no state goes with:
+// whoever has lost it makes the same one again, so flushing it would only hold up each round by two flushes.
 #pragma once
 
 #include <functional>

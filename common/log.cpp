@@ -60,6 +60,16 @@ std::string as_json(LogLevel level, std::string_view who, std::string_view text)
     return Json::object().set("level", std::string(name.data(), name.size())).set("who", who).set("text", text).dump();
 }
 
+/// What comes in several lines is set in, so that no text can look like a line of its own.
+std::string set_in(std::string_view text) {
+    std::string whole;
+    for (const char c : text) {
+        whole += c;
+        whole += c == '\n' ? "    " : "";
+    }
+    return whole;
+}
+
 }  // namespace
 
 void start_log(LogLevel least, LogFormat chosen) {
@@ -93,7 +103,7 @@ void log_line(LogLevel level, std::string_view who, std::string_view text) {
         logger().log(level_of(level), spdlog::string_view_t(as_json(level, who, text)));
     } else {
         const auto prefix = std::string(journal ? priority_of(level) : "");
-        logger().log(level_of(level), spdlog::string_view_t(prefix + std::string(who) + ": " + std::string(text)));
+        logger().log(level_of(level), spdlog::string_view_t(prefix + std::string(who) + ": " + set_in(text)));
     }
 }
 

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "common/printable.h"
 #include "wire/causeway.capnp.h"
 #include "wire/message.h"
 #include "wire/secure_channel.h"
@@ -37,7 +38,8 @@ constexpr std::int64_t max_dimension = std::int64_t{1} << 48;
 constexpr std::uint32_t max_credits = 64;
 constexpr std::size_t max_der = 8 * 1024;  // an enrolment session is 16 KiB in all
 
-/// Keeps the first complaint about a message; the values it hands on are within the limits.
+/// Keeps the first complaint about a message; the values it hands on are within the limits, and texts are fit to be
+/// shown: what a peer says ends in logs, tables and terminals.
 class Judge {
 public:
     void require(bool holds, std::string_view what) {
@@ -49,7 +51,7 @@ public:
         const std::string_view view(from.begin(), from.size());
         const bool fits = view.size() <= limit && is_utf8(view);
         require(fits, what);
-        return fits ? std::string(view) : std::string();
+        return fits ? printable(view, limit > max_text ? Lines::many : Lines::one) : std::string();
     }
     Bytes bytes(capnp::Data::Reader from, std::size_t limit, std::string_view what) {
         const auto view = std::as_bytes(std::span(from.begin(), from.size()));

@@ -88,6 +88,22 @@ TEST_CASE("values without a meaning and lists over their limit are refused", "[w
     }
 }
 
+TEST_CASE("what a peer says cannot steer a terminal or forge a line of a log", "[wire][codec]") {
+    const std::string evil = "x\x1b[2J\n2030-01-01 info  all is well";
+    const std::string harmless = "x?[2J 2030-01-01 info  all is well";
+    const auto decline = decode(encode(Decline{{}, evil, evil, evil}));
+    REQUIRE(decline);
+    CHECK(std::get<Decline>(*decline) == Decline{{}, harmless, harmless, harmless});
+    const auto hello = decode(encode(Hello{.software = evil, .datasets = {{.name = evil}}, .addresses = {evil}}));
+    REQUIRE(hello);
+    CHECK(std::get<Hello>(*hello).software == harmless);
+    CHECK(std::get<Hello>(*hello).datasets.front().name == harmless);
+    CHECK(std::get<Hello>(*hello).addresses.front() == harmless);
+    const auto notice = decode(encode(ErrorNotice{ErrorKind::invalid, "bad", "two\nmistakes\x1b[8m"}));
+    REQUIRE(notice);
+    CHECK(std::get<ErrorNotice>(*notice).message == "two\nmistakes?[8m");  // lists come in lines
+}
+
 TEST_CASE("every truncation of every kind is refused", "[wire][codec][fuzz]") {
     for (const auto& message : sample_messages()) {
         const auto bytes = encode(message);
