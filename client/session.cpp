@@ -73,7 +73,9 @@ void Session::on(Instant now, const Connected&, Effects& effects) {
         }
     }
     // The newest, should there be more: the older ones are told at a later greeting, when these are gone.
-    for (auto id = kept_.rbegin(); id != kept_.rend() && hello.experiments.size() < max_held_told; ++id) {
+    auto kept = kept_;
+    kept.insert(turns_.experiments().begin(), turns_.experiments().end());
+    for (auto id = kept.rbegin(); id != kept.rend() && hello.experiments.size() < max_held_told; ++id) {
         hello.experiments.push_back(*id);
     }
     effects.send.emplace_back(std::move(hello));

@@ -2,6 +2,7 @@
 #include "client/turns.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "client/session.h"
 
@@ -19,6 +20,7 @@ void Turns::begin(const Assign& assign, Effects& effects) {
         stop(old->second, effects);
     }
     works_[key] = Work{.assign = assign};
+    experiments_.insert(assign.lease.experiment);
     effects.send.emplace_back(Progress{assign.lease, 0, 0, 0});
     effects.jobs.emplace_back(FetchModel{assign.model, assign.model_bytes});
 }
@@ -110,6 +112,9 @@ void Turns::over(std::uint64_t experiment, std::uint32_t round, Effects& effects
         }
     }
     std::erase_if(kept_, [&](const auto& entry) { return entry.first.first == experiment; });
+    if (round == std::numeric_limits<std::uint32_t>::max()) {
+        experiments_.erase(experiment);
+    }
 }
 
 void Turns::lose_link(Effects& effects) {

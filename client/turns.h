@@ -2,11 +2,13 @@
 //
 // Nothing of a turn outlives it but its segment, which stays here until the coordinator has it or the round is over: a
 // turn that breaks off is assigned again, under another number, from the last hand-over. So there is nothing to keep on
-// the disk and nothing to ask about after a restart. Part of the session machine (session.h). Thread: loop. Pure.
+// the disk and nothing to ask about after a restart; after a lost session only which experiments have ended meanwhile.
+// Part of the session machine (session.h). Thread: loop. Pure.
 #pragma once
 
 #include <deque>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -32,6 +34,8 @@ public:
 
     [[nodiscard]] Instant deadline() const;
     [[nodiscard]] bool working() const { return !works_.empty(); }
+    /// Experiments that had turns here and are not heard to be over: of each, segments and room may be kept.
+    [[nodiscard]] const std::set<std::uint64_t>& experiments() const { return experiments_; }
 
 private:
     enum class Phase { fetching, waiting, running, offered };
@@ -49,6 +53,7 @@ private:
     [[nodiscard]] Work* find(const Lease& lease);
 
     std::map<Key, Work> works_;
+    std::set<std::uint64_t> experiments_;
     std::map<Key, std::deque<Digest>> kept_;  // segments made here, the newest last
 };
 

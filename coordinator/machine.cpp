@@ -148,6 +148,7 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
         answer_known(member, event.hello.experiments, effects);
         member_ready(now, member, event.hello.held, effects);
     } else if (member.role == "host") {
+        answer_known(member, event.hello.experiments, effects);
         host_ready(now, member, effects);
     }
 }

@@ -205,6 +205,36 @@ TEST_CASE("progress is said for a turn that is under way, and not too often", "[
     CHECK(bench.turns.progress(1s + progress_interval, {turn(1).lease, 3, 10, 0.5}));
 }
 
+TEST_CASE("a node that was away asks about every experiment that had turns here, until it has ended", "[turns]") {
+    Session session({.node = "h"});
+    CHECK_FALSE(all<Connect>(session.start(0s).jobs).empty());
+    const auto greet = [&](Instant now) {
+        const auto hello = all<Hello>(session.step(now, Connected{}).send);
+        REQUIRE(hello.size() == 1);
+        (void)session.step(now, MessageReceived{Welcome{1, 1, 1, "f"}});
+        return hello.front().experiments;
+    };
+    CHECK(greet(1s).empty());
+    const auto one = turn(1);
+    const auto other = turn(2, 0, 1, 8);
+    for (const auto& assign : {one, other}) {
+        (void)session.step(1s, MessageReceived{assign});
+        (void)session.step(1s, ModelFetched{assign.model, {}});
+        (void)session.step(1s, TurnDone{assign.lease, made(assign), {}});
+    }
+    (void)session.step(2s, MessageReceived{Committed{9, 1, {}, true, {}, {}}});  // another round of it may come
+    const auto lost = session.step(2s, Disconnected{gone});
+    CHECK(all<LetGo>(lost.jobs).empty());
+    CHECK_FALSE(all<Connect>(session.step(lost.wake_at, Tick{}).jobs).empty());
+    CHECK(greet(3s) == std::vector<std::uint64_t>{9, 8});
+    const auto ended = session.step(3s, MessageReceived{Ended{8, "cancelled", ""}});
+    CHECK(all<LetGo>(ended.jobs).size() == 1);
+    CHECK(all<ForgetExperiment>(ended.persist).size() == 1);
+    const auto again = session.step(4s, Disconnected{gone});
+    (void)session.step(again.wake_at, Tick{});
+    CHECK(greet(6s) == std::vector<std::uint64_t>{9});
+}
+
 TEST_CASE("an assignment with a segment is a turn, in the session too", "[turns]") {
     SessionOptions options;
     options.node = "a";

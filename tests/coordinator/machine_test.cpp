@@ -49,6 +49,16 @@ TEST_CASE("a session is welcomed with its number and the epoch", "[machine]") {
     CHECK(bench.last.close[0].session == session);
 }
 
+TEST_CASE("whoever keeps something of an experiment that is not known any more hears that it may let go", "[machine]") {
+    Bench bench;
+    const auto role = GENERATE(as<std::string>{}, "client", "host");
+    Hello hello;
+    hello.experiments = {77};
+    bench.step(1s, SessionOpened{1, "a", role, hello});
+    REQUIRE(sent<Ended>(bench.last, 1) != nullptr);
+    CHECK(sent<Ended>(bench.last, 1)->experiment == 77);
+}
+
 TEST_CASE("a dataset of more examples than can count is left out, with a word to its node", "[machine]") {
     Bench bench;
     Hello hello;
