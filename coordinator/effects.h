@@ -23,6 +23,26 @@ namespace causeway {
 using ExperimentId = std::uint64_t;
 using SessionId = std::uint64_t;  // rises; unique for the life of a coordinator process
 
+// ---------------------------------------------------------------- what the store has of a round
+/// An evaluation as it is persisted: its figures, or with 0 examples only the reason why there are none.
+struct SaveEvaluation {
+    ExperimentId experiment = 0;
+    std::uint32_t round = 0;
+    double loss = 0;
+    double accuracy = 0;
+    std::uint64_t examples = 0;
+    Json detail{};      // as in ModelEvaluated; "note": why there are no figures, or who is not in them
+    double worth = 0;   // by evaluation.metric, greater is better: the store keeps the best round's snapshot
+};
+/// A SaveCommit without its participants, its next cohort and their times, and its evaluation if it came.
+struct StoredRound {
+    std::uint32_t round = 0;
+    Digest model;
+    std::uint64_t model_bytes = 0;
+    Json summary;
+    std::optional<SaveEvaluation> evaluation;
+};
+
 // ---------------------------------------------------------------- events
 struct SessionOpened {
     SessionId session = 0;
@@ -119,10 +139,18 @@ struct JobFailed {
     Error error;
 };
 
+/// ReadRounds: what the store has of these rounds, ascending; less than was asked for only at the last one.
+struct RoundsRead {
+    ExperimentId experiment = 0;
+    std::uint32_t from = 0;
+    std::vector<StoredRound> rounds;
+    std::optional<Error> error;
+};
+
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
                  ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed,
-                 LinkMeasured>;
+                 LinkMeasured, RoundsRead>;
 
 // ---------------------------------------------------------------- effects
 // persists, executed in order, all of one step in one SQLite transaction
@@ -153,15 +181,6 @@ struct SaveCommit {
     std::vector<std::pair<std::string, Digest>> participants;  // node, update; sorted by node
     std::vector<std::string> next_cohort;                      // sorted; empty after the last round
     Json summary;  // clients, train loss, seconds, bytes up and down, where the time went (round_clock.h)
-};
-struct SaveEvaluation {
-    ExperimentId experiment = 0;
-    std::uint32_t round = 0;
-    double loss = 0;
-    double accuracy = 0;
-    std::uint64_t examples = 0;
-    Json detail{};      // as in ModelEvaluated
-    double worth = 0;   // by evaluation.metric, greater is better: the store keeps the best round's snapshot
 };
 /// What a node holds, whenever it declares something new: a dataset is unknown only if no node ever declared it.
 struct SaveDeclaration {
@@ -233,8 +252,14 @@ struct EvaluateModel {
 struct ReleaseExperiment {
     ExperimentId experiment = 0;
 };
+/// Committed rounds that somebody asks about and that are only in the store: read behind all persists so far.
+struct ReadRounds {
+    ExperimentId experiment = 0;
+    std::uint32_t from = 0;
+    std::uint32_t count = 0;
+};
 using Job = std::variant<MakeModel, OpenRound, AbsorbUpdate, CancelAbsorb, FinishRound, EvaluateModel,
-                         ReleaseExperiment>;
+                         ReleaseExperiment, ReadRounds>;
 
 struct CoordinatorEffects {
     std::vector<Persist> persist;

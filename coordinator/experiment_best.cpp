@@ -1,4 +1,4 @@
-// The best model so far, and the end for want of a better one.
+// The end for want of a better model than the best so far (round_history.h).
 //
 // Both are functions of the evaluations that the store has, and of nothing else. With `patience` the round after an
 // evaluated one is not drawn before that evaluation is in, so what is known when the decision falls does not depend on
@@ -11,30 +11,6 @@
 #include "coordinator/experiment_machine.h"
 
 namespace causeway {
-namespace {
-
-/// Greater is better, then the other measure; the store orders snapshots that it keeps in the same way. A figure that
-/// is not a number is the worst there is: NaN compares with nothing and would stay the best for ever.
-std::pair<double, double> worth(const ModelEvaluated& evaluation, const std::string& metric, double value) {
-    return {worth_of(metric, value),
-            metric == "loss" ? worth_of("accuracy", evaluation.accuracy) : worth_of("loss", evaluation.loss)};
-}
-
-}  // namespace
-
-const RoundRecord* ExperimentMachine::best() const {
-    const auto worth_here = [&](const ModelEvaluated& evaluation) {
-        return worth(evaluation, config_.evaluation.metric, metric_of(evaluation));
-    };
-    const RoundRecord* best = identity_.best_before ? &*identity_.best_before : nullptr;
-    for (const auto& record : records_) {
-        if (record.evaluation && (best == nullptr || worth_here(*record.evaluation) > worth_here(*best->evaluation))) {
-            best = &record;
-        }
-    }
-    return best;
-}
-
 /// Whether the next round depends on this one's evaluation.
 bool ExperimentMachine::judged(std::uint32_t round) const {
     return config_.evaluation.patience > 0 && evaluation_due(round);

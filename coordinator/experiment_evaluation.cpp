@@ -20,14 +20,31 @@ bool ExperimentMachine::evaluation_due(std::uint32_t round) const {
 
 /// The job also keeps the model's file until the evaluation is stored: clients may fetch it for as long.
 void ExperimentMachine::evaluate_last(Turn turn) {
-    const auto& last = records_.back();
+    const auto last = records_.back();
     evaluations_due_.insert(last.round);
+    records_.await_evaluation(last.round);
     turn.effects.jobs.push_back(EvaluateModel{id(), last.round, last.model});
     if (config_.evaluation.at_coordinator()) {
         evaluating_here_.insert(last.round);
     }
     if (config_.evaluation.at_clients()) {
         ask_clients(turn, last);
+    }
+    give_up_evaluations(turn);
+}
+
+/// Rounds that are much faster than their evaluations do not pile up: the oldest is left without, or with what it has.
+void ExperimentMachine::give_up_evaluations(Turn turn) {
+    while (!over() && evaluations_due_.size() > limits::evaluations_behind) {
+        const auto oldest = *evaluations_due_.begin();
+        if (evaluating_here_.erase(oldest) != 0) {
+            not_evaluated_here_[oldest] =
+                "given up: " + std::to_string(limits::evaluations_behind) + " later rounds wait for theirs";
+        }
+        if (const auto clients = evaluating_at_clients_.find(oldest); clients != evaluating_at_clients_.end()) {
+            clients->second.tick(never);
+        }
+        settle_evaluation(turn, oldest);
     }
 }
 
@@ -67,7 +84,7 @@ void ExperimentMachine::ask_to_evaluate(Turn turn, const Member& member) const {
     for (const auto& [round, evaluation] : evaluating_at_clients_) {
         if (evaluation.waits_for(member.node)) {
             const auto clients = turn.members.live_holders(config_.data.dataset).size();
-            turn.effects.send.push_back({member.session, evaluation_request_for(*record(round), clients)});
+            turn.effects.send.push_back({member.session, evaluation_request_for(*records_.find(round), clients)});
         }
     }
 }
@@ -117,9 +134,12 @@ void ExperimentMachine::settle_evaluation(Turn turn, std::uint32_t round) {
     if (over() || waits || evaluations_due_.erase(round) == 0) {
         return;
     }
-    auto& record = *find_record(round);
+    auto record = *records_.find(round);
     if (const auto here = evaluated_here_.extract(round)) {
         record.evaluation = here.mapped();
+    }
+    if (const auto why = not_evaluated_here_.extract(round)) {
+        record.evaluation_note = why.mapped();
     }
     if (clients != evaluating_at_clients_.end()) {
         const auto together = clients->second.together();
@@ -137,19 +157,23 @@ void ExperimentMachine::settle_evaluation(Turn turn, std::uint32_t round) {
         }
         evaluating_at_clients_.erase(clients);
     }
-    if (record.evaluation) {
-        const auto& e = *record.evaluation;
-        turn.effects.persist.push_back(SaveEvaluation{id(), round, e.loss, e.accuracy, e.examples, e.detail,
-                                                      worth_of(config_.evaluation.metric, metric_of(e))});
-    }
+    persist_evaluation(record, turn.effects);
+    records_.settle(std::move(record));
     evaluation_settled(turn, round);
 }
 
-double ExperimentMachine::metric_of(const ModelEvaluated& evaluation) const {
-    const auto& metric = config_.evaluation.metric;
-    return metric == "loss"       ? evaluation.loss
-           : metric == "accuracy" ? evaluation.accuracy
-                                  : evaluation.detail[metric].number(std::numeric_limits<double>::quiet_NaN());
+/// With its note: who asks later gets it from the store.
+void ExperimentMachine::persist_evaluation(const RoundRecord& record, CoordinatorEffects& effects) const {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    SaveEvaluation saved{id(), record.round, none, none, 0, Json::object(), none};
+    if (const auto& e = record.evaluation) {
+        saved = {id(), record.round, e->loss, e->accuracy, e->examples, e->detail,
+                 worth_of(config_.evaluation.metric, metric_of(*e))};
+    }
+    if (!record.evaluation_note.empty()) {
+        saved.detail.set("note", record.evaluation_note);
+    }
+    effects.persist.push_back(std::move(saved));
 }
 
 Instant ExperimentMachine::evaluations_deadline() const {

@@ -16,6 +16,10 @@ ExperimentMachine::ExperimentMachine(Identity identity, SaveExperiment saved, Ex
       config_(std::move(config)),
       assignment_(std::move(assignment)) {
     assignment_.lease = {identity_.epoch, saved_.experiment, 0, 0};
+    records_.judge_by(config_.evaluation.metric);
+    if (identity_.best_before) {
+        records_.consider(*identity_.best_before);
+    }
     if (auto relays = relay_texts_of(config_)) {  // one that cannot be read has failed before it runs
         relays_ = *std::move(relays);
     }
@@ -29,16 +33,12 @@ ExperimentMachine::ExperimentMachine(Identity identity, const RecoveredExperimen
 
 /// Only values: what follows from them is decided in resume(), when effects can be given.
 void ExperimentMachine::restore(const RecoveredExperiment& recovered) {
-    for (const auto& round : recovered.rounds) {
-        auto& record = records_.emplace_back(record_of(round.round, round.model, round.model_bytes, round.summary));
-        if (const auto& e = round.evaluation) {
-            record.evaluation =
-                ModelEvaluated{e->experiment, e->round, e->loss, e->accuracy, e->examples, e->detail};
-        }
+    records_ = recovered.rounds;
+    records_.judge_by(config_.evaluation.metric);
+    if (identity_.best_before) {
+        records_.consider(*identity_.best_before);
     }
-    if (!recovered.rounds.empty()) {
-        last_times_ = recovered.rounds.back().summary["time"];
-    }
+    last_times_ = recovered.last_times;
     last_counted_ = recovered.last_counted;
     last_drawn_ = recovered.last_drawn;
     recovered_cohort_ = recovered.next_cohort;
@@ -46,10 +46,15 @@ void ExperimentMachine::restore(const RecoveredExperiment& recovered) {
     phase_ = over() ? Phase::over : Phase::queued;
     published_ = records_.empty() ? 0 : records_.front().round;
     // The last evaluation may have been under way; its round's event waits for it as before.
-    if (!over() && evaluation_due(committed_rounds()) && !records_.back().evaluation) {
+    const bool settled =
+        records_.empty() || records_.back().evaluation || !records_.back().evaluation_note.empty();
+    if (!over() && evaluation_due(committed_rounds()) && !settled) {
         evaluations_due_.insert(committed_rounds());
     }
     publish();
+    if (over()) {
+        close();
+    }
 }
 
 void ExperimentMachine::submit(CoordinatorEffects& effects) {
@@ -134,6 +139,8 @@ void ExperimentMachine::end(Turn turn, const std::string& state, const std::stri
     evaluations_due_.clear();
     evaluating_here_.clear();
     evaluating_at_clients_.clear();
+    evaluated_here_.clear();
+    not_evaluated_here_.clear();
     publish();
     // Clients drop what they hold of it; sums and spooled updates go.
     if (worked) {
@@ -189,7 +196,7 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     }
     if (failed.job == "evaluate") {  // a missing evaluation never stops a run: the column stays empty
         if (evaluations_due_.contains(failed.round) && evaluating_here_.erase(failed.round) != 0) {
-            find_record(failed.round)->evaluation_note = failed.error.message;
+            not_evaluated_here_[failed.round] = failed.error.message;
             settle_evaluation(turn, failed.round);
         }
         return;
@@ -231,10 +238,11 @@ void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     clock_.begin(turn.now);
     note_traffic(made.bytes_up_total, made.bytes_down_total);
     // A resumed experiment begins with its parent's commit: the number of a round decides batches and draws.
-    records_.push_back({.round = saved_.parent_round, .model = made.model, .model_bytes = made.bytes});
+    RoundRecord first{.round = saved_.parent_round, .model = made.model, .model_bytes = made.bytes};
     if (identity_.origin) {
-        records_.back().evaluation = identity_.origin->evaluation;
+        first.evaluation = identity_.origin->evaluation;
     }
+    records_.add(std::move(first));
     published_ = saved_.parent_round;
     // The first cohort is part of the same transaction: a restart needs no second draw.
     std::vector<Persist> log;
@@ -314,17 +322,6 @@ Instant ExperimentMachine::deadline() const {
 /// The absorbing states.
 bool ExperimentMachine::over() const {
     return saved_.state == "succeeded" || saved_.state == "failed" || saved_.state == "cancelled";
-}
-
-const RoundRecord* ExperimentMachine::record(std::uint32_t round) const {
-    const auto first = records_.empty() ? 0 : records_.front().round;
-    return round >= first && round - first < records_.size() ? &records_[round - first] : nullptr;
-}
-
-/// Of a round that is known to be committed.
-RoundRecord* ExperimentMachine::find_record(std::uint32_t round) {
-    ASSERT(record(round) != nullptr);
-    return &records_[round - records_.front().round];
 }
 
 /// Also while a round is being finished: mostly the same nodes go on with the next, which opens in the commit's step.

@@ -27,7 +27,7 @@
 #include "coordinator/relay_texts.h"
 #include "coordinator/round.h"
 #include "coordinator/round_clock.h"
-#include "coordinator/round_record.h"
+#include "coordinator/round_history.h"
 
 namespace causeway {
 
@@ -116,15 +116,17 @@ public:
     /// Published events in order: what a round of statistics has come to, one per committed round once its evaluation
     /// is in, `done` last.
     [[nodiscard]] std::size_t event_count() const;
-    [[nodiscard]] Json event(std::size_t index) const;
+    /// nullopt: of a round that is only in the store; its event is event_of() what was read there.
+    [[nodiscard]] std::optional<Json> event(std::size_t index) const;
+    [[nodiscard]] Json event_of(const RoundRecord& record) const;
     /// The round of the first event; events are of rounds without gaps.
     [[nodiscard]] std::uint32_t first_event_round() const {
         return records_.empty() ? 1 : records_.front().round + (summed_columns() ? 0 : 1);
     }
-    /// Committed rounds, ascending without gaps, from the initial model's or the parent's.
-    [[nodiscard]] const std::vector<RoundRecord>& records() const { return records_; }
-    /// nullptr: not committed here.
-    [[nodiscard]] const RoundRecord* record(std::uint32_t round) const;
+    /// Committed rounds, from the initial model's or the parent's.
+    [[nodiscard]] const RoundHistory& records() const { return records_; }
+    /// It is over and everybody who followed it has heard so: what is asked from now on comes from the store.
+    void close() { records_.close(); }
     [[nodiscard]] const Experiment& config() const { return config_; }
     [[nodiscard]] const Assign& assignment() const { return assignment_; }
     /// That a member of that role trains: "[0, 3)"; empty: all.
@@ -133,7 +135,7 @@ public:
     }
     /// The evaluated round with the best model by the experiment's metric, the earliest of equal ones; nullptr when
     /// none is evaluated.
-    [[nodiscard]] const RoundRecord* best() const;
+    [[nodiscard]] const RoundRecord* best() const { return records_.best(config_.evaluation.metric); }
     /// One line of a list; `status` adds the open round's members.
     [[nodiscard]] Json summary() const;
     [[nodiscard]] Json status() const;
@@ -204,13 +206,16 @@ private:
     void settle_evaluation(Turn turn, std::uint32_t round);
     [[nodiscard]] Instant evaluations_deadline() const;
     /// The figure that evaluation.metric names; NaN: not measured.
-    [[nodiscard]] double metric_of(const ModelEvaluated& evaluation) const;
+    [[nodiscard]] double metric_of(const ModelEvaluated& evaluation) const {
+        return figure_of(evaluation, config_.evaluation.metric);
+    }
     void evaluation_settled(Turn turn, std::uint32_t round);
     [[nodiscard]] bool judged(std::uint32_t round) const;
     [[nodiscard]] bool out_of_patience() const;
     void stop_early(Turn turn);
     void publish();
-    [[nodiscard]] RoundRecord* find_record(std::uint32_t round);
+    void give_up_evaluations(Turn turn);
+    void persist_evaluation(const RoundRecord& record, CoordinatorEffects& effects) const;
     [[nodiscard]] Json round_event(const RoundRecord& record) const;
     [[nodiscard]] Json statistics_event(const RoundRecord& record) const;
     [[nodiscard]] Json done_event() const;
@@ -227,13 +232,14 @@ private:
     RelayGroups groups_;                         // of the last round of relays
     std::uint64_t group_bytes_ = 0;              // that each of them takes at its host
     std::map<std::string, double> turn_seconds_;  // of each client, its last turn
-    std::vector<RoundRecord> records_;
+    RoundHistory records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
     std::map<std::string, std::string> lapsed_;  // dropped (code) and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
     std::set<std::uint32_t> evaluating_here_;  // of these, those that this machine computes
     std::map<std::uint32_t, ClientEvaluation> evaluating_at_clients_;
     std::map<std::uint32_t, ModelEvaluated> evaluated_here_;  // waits for the clients' part
+    std::map<std::uint32_t, std::string> not_evaluated_here_;  // why; waits for it as well
     std::uint32_t published_ = 0;  // the last round with an event
     std::map<std::string, std::uint32_t> last_drawn_;    // of each node the last round that it was drawn for
     std::map<std::string, std::string> compute_logged_;  // of each node that was drawn

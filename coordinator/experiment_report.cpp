@@ -36,7 +36,7 @@ Json number_or_null(double value) {
 
 /// What can be published: rounds in order, each once its evaluation is in; then the end.
 void ExperimentMachine::publish() {
-    while (record(published_ + 1) != nullptr && (over() || !evaluations_due_.contains(published_ + 1))) {
+    while (records_.committed(published_ + 1) && (over() || !evaluations_due_.contains(published_ + 1))) {
         ++published_;
     }
 }
@@ -51,15 +51,17 @@ bool ExperimentMachine::summed_columns() const {
     return !records_.empty() && records_.front().round == 0 && records_.front().cohort > 0;
 }
 
-/// Made when somebody asks, so that ten thousand rounds are not kept twice.
-Json ExperimentMachine::event(std::size_t index) const {
+/// Made when somebody asks: what is told of ten thousand rounds is not kept.
+std::optional<Json> ExperimentMachine::event(std::size_t index) const {
     if (over() && index + 1 == event_count()) {
         return done_event();
     }
-    if (summed_columns() && index == 0) {
-        return statistics_event(records_.front());
-    }
-    return round_event(records_.at(index + (summed_columns() ? 0 : 1)));
+    const auto* record = records_.find(first_event_round() + static_cast<std::uint32_t>(index));
+    return record == nullptr ? std::nullopt : std::optional(event_of(*record));
+}
+
+Json ExperimentMachine::event_of(const RoundRecord& record) const {
+    return record.round == 0 && record.cohort > 0 ? statistics_event(record) : round_event(record);
 }
 
 Json ExperimentMachine::statistics_event(const RoundRecord& record) const {
@@ -102,18 +104,7 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
 }
 
 Json ExperimentMachine::done_event() const {
-    std::uint64_t up = 0;
-    std::uint64_t down = 0;
-    double time = 0;
-    std::uint64_t stream_up = 0;
-    std::uint64_t stream_down = 0;
-    for (const auto& record : records_) {
-        stream_up += record.stream_bytes_up;
-        stream_down += record.stream_bytes_down;
-        up += record.bytes_up;
-        down += record.bytes_down;
-        time += record.seconds;
-    }
+    const auto& all = records_.totals();
     auto event = Json::object()
                      .set("event", "done")
                      .set("state", saved_.state)
@@ -121,11 +112,11 @@ Json ExperimentMachine::done_event() const {
                      .set("rounds", committed_rounds())
                      .set("loss", records_.empty() ? Json() : number_or_null(records_.back().loss))
                      .set("accuracy", records_.empty() ? Json() : accuracy_of(records_.back()))
-                     .set("bytes_up", up)
-                     .set("bytes_down", down)
-                     .set("seconds", time);
+                     .set("bytes_up", all.bytes_up)
+                     .set("bytes_down", all.bytes_down)
+                     .set("seconds", all.seconds);
     if (relays_) {
-        event.set("stream_bytes_up", stream_up).set("stream_bytes_down", stream_down);
+        event.set("stream_bytes_up", all.stream_bytes_up).set("stream_bytes_down", all.stream_bytes_down);
     }
     if (records_.empty()) {
         return event.set("model", Json()).set("model_sha256", Json());

@@ -131,8 +131,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     for (const auto& [node, update] : participants) {
         last_counted_[node] = {snapshot.round, update};
     }
-    records_.push_back(record_of(snapshot.round, snapshot.model, snapshot.bytes, summary));
-    records_.back().loss = round_->train_loss();
+    records_.add(record_of({snapshot.round, snapshot.model, snapshot.bytes, summary, std::nullopt}));
     clock_.begin(turn.now);
     std::vector<std::string> cohort;
     std::vector<Persist> log;

@@ -60,7 +60,7 @@ void ExperimentMachine::commit_statistics(Turn turn, const SnapshotWritten& snap
     for (const auto& [node, update] : participants) {
         last_counted_[node] = {0, update};
     }
-    records_.push_back(record_of(0, snapshot.model, snapshot.bytes, summary));
+    records_.add(record_of({0, snapshot.model, snapshot.bytes, summary, std::nullopt}));
     clock_.begin(turn.now);
     std::vector<Persist> log;
     auto cohort = draw_cohort(turn, 1, log);

@@ -57,9 +57,14 @@ constexpr std::size_t experiments = 10'000;
 constexpr std::size_t ancestors = 64;  // of a resumed experiment, told to clients
 constexpr std::size_t queued_experiments = 100;
 constexpr std::size_t names_in_selection = 128;  // of a decision: who is there and does not take part, and why
+/// Of an experiment's committed rounds so many stay in memory, for who follows it; the others are in the store.
+constexpr std::size_t rounds_kept = 32;
+/// Rounds whose evaluation is still to come. Beyond it the oldest is given up: its model is not kept either.
+constexpr std::size_t evaluations_behind = 16;
 constexpr std::size_t watches = 256;
 constexpr std::size_t watches_per_session = 8;
-/// Events given to one watcher in one step; the rest follow in the next ones, so that others are served between.
+/// Events given to one watcher in one step, and rounds read from the store at once for it; the rest follow in the next
+/// ones, so that others are served between.
 constexpr std::size_t events_per_step = 64;
 
 }  // namespace causeway::limits

@@ -153,8 +153,22 @@ void Loop::start(const Job& job) {
                           [this](const ReleaseExperiment& j) {
                               partners_.jobs.release(j);
                               forget_parts();
-                          }},
+                          },
+                          [this](const ReadRounds& j) { read(j); }},
                job);
+}
+
+/// Behind every step that was stored before.
+void Loop::read(const ReadRounds& job) {
+    partners_.store.run([queue = queue_, job](Store& store) {
+        RoundsRead read{.experiment = job.experiment, .from = job.from, .rounds = {}, .error = {}};
+        if (auto rounds = store.rounds(job.experiment, job.from, job.count)) {
+            read.rounds = *std::move(rounds);
+        } else {
+            read.error = rounds.error();
+        }
+        queue->push(CoordinatorEvent(std::move(read)));
+    });
 }
 
 void Loop::on(const StepStored& event) {

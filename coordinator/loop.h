@@ -98,6 +98,7 @@ private:
     void send(std::vector<Send> sends);
     void keep_pace(ConnectionId connection, const Message& message);
     void start(const Job& job);
+    void read(const ReadRounds& job);
     // loop_spool.cpp
     void fetch(const AbsorbUpdate& job);
     void allow_relays(ConnectionId session, const Roster& roster);

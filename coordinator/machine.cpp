@@ -12,13 +12,8 @@ namespace causeway {
 namespace {
 
 /// Rounds are numbered without gaps; anything else did not come from this machine.
-bool contiguous(const SaveExperiment& saved, const std::vector<RecoveredRound>& rounds) {
-    for (std::size_t i = 0; i < rounds.size(); ++i) {
-        if (rounds[i].round != saved.parent_round + i) {
-            return false;
-        }
-    }
-    return true;
+bool contiguous(const SaveExperiment& saved, const RoundHistory& rounds) {
+    return rounds.empty() || (!rounds.has_gaps() && rounds.front().round == saved.parent_round);
 }
 
 bool speaks_our_version(const Hello& hello) {
@@ -75,7 +70,7 @@ void Coordinator::recover(const RecoveredExperiment& recovered) {
     }
     auto known = recovered;
     if (!contiguous(known.saved, known.rounds)) {
-        known.rounds.clear();
+        known.rounds = {};
     }
     auto identity = identity_of(known.saved);
     if (known.saved.parent != 0 && known.rounds.empty() && !identity.origin) {
@@ -96,7 +91,7 @@ ExperimentMachine::Identity Coordinator::identity_of(const SaveExperiment& saved
     if (parent == experiments_.end()) {
         return identity;
     }
-    if (const auto* record = parent->second.record(saved.parent_round)) {
+    if (const auto* record = parent->second.records().find(saved.parent_round)) {  // its last
         identity.origin = *record;
     }
     if (const auto* best = parent->second.best()) {

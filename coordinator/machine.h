@@ -61,6 +61,7 @@ private:
     void on(Instant now, const CommitStored& event, CoordinatorEffects& effects);
     void on(Instant now, const ModelEvaluated& event, CoordinatorEffects& effects);
     void on(Instant now, const JobFailed& event, CoordinatorEffects& effects);
+    void on(Instant, const RoundsRead& event, CoordinatorEffects& effects);
     void on(Instant, const LinkMeasured& event, CoordinatorEffects&) { measurements_.note(event); }
     void measure(const Member& member, const Offer& offer);
     [[nodiscard]] Json measured() const;

@@ -6,6 +6,7 @@
 // needs at one time; so what it could use is kept for it until the rounds that hold it have ended.
 // Part of Coordinator (machine.h). Thread: loop. Pure.
 #include <algorithm>
+#include <iterator>
 
 #include "coordinator/machine.h"
 
@@ -27,10 +28,15 @@ void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
     for (const auto id : in_turn()) {
         experiments_.at(id).tick({now, members_, busy_for(id), effects});
     }
+    std::vector<ExperimentId> ended;
+    std::ranges::copy_if(unfinished_, std::back_inserter(ended), [&](auto id) { return experiments_.at(id).over(); });
     std::erase_if(unfinished_, [&](auto id) { return experiments_.at(id).over(); });
     start_queued(now, effects);
     if (watches_.send(experiments_, effects)) {
         effects.wake_at = now;
+    }
+    for (const auto id : ended) {
+        experiments_.at(id).close();
     }
     std::vector<Rosters::Pair> pairs;
     for (const auto id : unfinished_) {

@@ -19,7 +19,8 @@ ErrorNotice notice(const Error& error) {
 
 }  // namespace
 
-/// Verbs that give one reply at once go through answer(); watch and wait reply from finish().
+/// Verbs that give one reply at once go through answer(); watch and wait reply from finish(), and so does a question
+/// about a round that is only in the store.
 void Coordinator::on_request(Instant now, const Member& member, SessionId session, const Request& request,
                              CoordinatorEffects& effects) {
     const auto reply = [&](const Result<Json>& result) {
@@ -36,20 +37,34 @@ void Coordinator::on_request(Instant now, const Member& member, SessionId sessio
     if (!body) {
         return reply(fail(body.error()));
     }
-    if (request.verb == "experiment.watch" || request.verb == "experiment.wait") {
+    const auto later = [&](Watches::Kind kind, const char* from) {
         const auto id = find_experiment(experiments_, *body);
-        if (!id) {
-            return reply(fail(id.error()));
-        }
-        const auto kind = request.verb == "experiment.watch" ? Watches::Kind::watch : Watches::Kind::wait;
-        const auto from =
-            static_cast<std::uint32_t>(std::clamp<std::int64_t>((*body)["from"].integer(), 0, 0xffffffff));
-        if (const auto added = watches_.add(session, request.id, *id, kind, from); !added) {
+        const auto round =
+            static_cast<std::uint32_t>(std::clamp<std::int64_t>((*body)[from].integer(), 0, 0xffffffff));
+        const auto added = id ? watches_.add(session, request.id, *id, kind, round) : Status(fail(id.error()));
+        if (!added) {
             reply(fail(added.error()));
         }
-        return;
+    };
+    if (request.verb == "experiment.watch") {
+        return later(Watches::Kind::watch, "from");
+    }
+    if (request.verb == "experiment.wait") {
+        return later(Watches::Kind::wait, "from");
+    }
+    if (request.verb == "model.where") {
+        const auto id = find_experiment(experiments_, *body);
+        const auto model = id ? describe_model(experiments_.at(*id), *body) : fail(id.error());
+        if (model && !*model) {
+            return later(Watches::Kind::model, "round");
+        }
+        return reply(model ? Result<Json>(**model) : fail(model.error()));
     }
     reply(answer(now, member, request, *body, effects));
+}
+
+void Coordinator::on(Instant, const RoundsRead& event, CoordinatorEffects& effects) {
+    watches_.read(experiments_, event, effects);
 }
 
 Result<Json> Coordinator::answer(Instant now, const Member& member, const Request& request, const Json& body,
@@ -68,10 +83,6 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
         const auto& experiment = experiments_.at(id);
         const auto holders = members_.live_holders(experiment.config().data.dataset).size();
         return experiment.status().set("holders", static_cast<std::uint64_t>(holders));
-    }
-    if (request.verb == "model.where") {
-        TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
-        return describe_model(experiments_.at(id), body);
     }
     if (request.verb == "experiment.cancel") {
         return cancel(now, member, body, effects);

@@ -29,6 +29,8 @@ Status check_dataset(const std::string& dataset, const Membership& members) {
                     names_or_none(known) + ". A node declares one with `causeway join --data NAME=PATH`.");
 }
 
+}  // namespace
+
 Json describe_record(const ExperimentMachine& experiment, const RoundRecord& record) {
     auto model = Json::object()
                      .set("name", experiment.saved().name)
@@ -38,8 +40,6 @@ Json describe_record(const ExperimentMachine& experiment, const RoundRecord& rec
     const auto numbers = found_statistics(experiment.config());
     return numbers.empty() ? model : model.set("normalise", numbers);
 }
-
-}  // namespace
 
 /// From the newest: a name that was used twice means the last one.
 Result<ExperimentId> find_experiment(const Experiments& experiments, const Json& body) {
@@ -136,7 +136,7 @@ Result<Experiment> check_resume(const ExperimentMachine& parent, const Json& bod
     return *std::move(experiment);
 }
 
-Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body) {
+Result<std::optional<Json>> describe_model(const ExperimentMachine& experiment, const Json& body) {
     const auto& records = experiment.records();
     if (body["best"].boolean()) {
         const auto* best = experiment.best();
@@ -151,14 +151,13 @@ Result<Json> describe_model(const ExperimentMachine& experiment, const Json& bod
                     "the experiment has no model yet; try again when its first round is committed");
     }
     const auto round = body["round"].integer(records.back().round);
-    const bool there = round >= records.front().round && round <= records.back().round;
-    const auto* record = there ? experiment.record(static_cast<std::uint32_t>(round)) : nullptr;
-    if (record == nullptr) {
+    if (round < records.front().round || round > records.back().round) {
         return fail(ErrorKind::not_found, "unknown_round",
                     "round " + std::to_string(round) + " is not committed here; there are rounds " +
                         std::to_string(records.front().round) + " to " + std::to_string(records.back().round));
     }
-    return describe_record(experiment, *record);
+    const auto* record = records.find(static_cast<std::uint32_t>(round));
+    return record == nullptr ? std::nullopt : std::optional(describe_record(experiment, *record));
 }
 
 Json list_experiments(const Experiments& experiments, const std::vector<ExperimentId>& queue) {

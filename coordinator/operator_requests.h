@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,22 +51,28 @@ Result<Experiment> check_resume(const ExperimentMachine& parent, const Json& bod
 
 /// Each with its place in the queue, from 1, while it waits there.
 Json list_experiments(const Experiments& experiments, const std::vector<ExperimentId>& queue);
-/// The last committed model, that of `round`, or with `best` the best by the experiment's metric.
+/// The last committed model, that of `round`, or with `best` the best by the experiment's metric. nullopt: of a round
+/// that is only in the store.
 ///
 /// errors  not_found: no such round is committed, or none is evaluated
-Result<Json> describe_model(const ExperimentMachine& experiment, const Json& body);
+Result<std::optional<Json>> describe_model(const ExperimentMachine& experiment, const Json& body);
+/// The reply of model.where.
+Json describe_record(const ExperimentMachine& experiment, const RoundRecord& record);
 Json list_nodes(const Membership& members, const Experiments& experiments);
 
-/// A request that has further replies to come.
+/// A request that has further replies to come: events, or what only the store knows. Rounds that an experiment no
+/// longer has in memory are read from there, a page at a time and one page at once for each.
 class Watches {
 public:
-    enum class Kind { watch, wait };
+    enum class Kind { watch, wait, model };  // a model is that of the round `from_round`
 
     /// errors  overloaded: too many of this session, or of all
     Status add(SessionId session, std::uint64_t request, ExperimentId experiment, Kind kind, std::uint32_t from_round);
     void close(SessionId session);
     /// Sends what has been published since. True when a watcher has more to come at once.
     bool send(const Experiments& experiments, CoordinatorEffects& effects);
+    /// A page that was asked for.
+    void read(const Experiments& experiments, const RoundsRead& page, CoordinatorEffects& effects);
 
 private:
     struct Watch {
@@ -75,8 +82,14 @@ private:
         Kind kind = Kind::watch;
         std::uint32_t from_round = 0;
         std::size_t next = 0;  // index of the next event to look at
+        std::optional<std::uint32_t> reading{};  // from this round on, a page of the store
+        std::size_t sent = 0;                    // events in this step
+        bool done = false;
     };
-    static bool send_some(Watch& watch, const ExperimentMachine& experiment, CoordinatorEffects& effects);
+    bool send_some(Watch& watch, const ExperimentMachine& experiment, CoordinatorEffects& effects);
+    void ask(Watch& watch, std::uint32_t from, std::size_t count, CoordinatorEffects& effects);
+    static bool send_page(Watch& watch, const ExperimentMachine& experiment, const RoundsRead& page,
+                          CoordinatorEffects& effects);
 
     std::vector<Watch> watches_;
 };

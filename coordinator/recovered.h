@@ -6,27 +6,19 @@
 
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "coordinator/effects.h"
+#include "coordinator/round_history.h"
 
 namespace causeway {
 
-/// One SaveCommit without its participants (they are in `last_counted`) and their times, and its evaluation if it came.
-struct RecoveredRound {
-    std::uint32_t round = 0;
-    Digest model;
-    std::uint64_t model_bytes = 0;
-    Json summary;
-    std::optional<SaveEvaluation> evaluation;
-};
-
 struct RecoveredExperiment {
     SaveExperiment saved;                  // as last saved: id, name, file, state, reason, submitted_by
-    std::vector<RecoveredRound> rounds;    // committed, ascending without gaps from round 0, or the parent's
+    RoundHistory rounds;                   // committed, from round 0 or the parent's
+    Json last_times{};                     // where the time of the last one went, for status
     std::vector<std::string> next_cohort;  // of the last commit
     /// Per node the latest round whose sum holds its update, and that update: answers a Hello's `held`.
     /// One is enough, for a client resolves what it holds before it works on another round.
@@ -35,6 +27,12 @@ struct RecoveredExperiment {
     std::map<std::string, std::uint32_t> last_drawn;
     /// Decisions of the open round, the one after the last commit, in their order.
     std::vector<SaveDecision> decisions;
+
+    /// The next committed round, in ascending order.
+    void add(const StoredRound& round) {
+        rounds.add(record_of(round));
+        last_times = round.summary["time"];
+    }
 };
 
 struct Recovered {

@@ -10,7 +10,6 @@
 #include <string>
 
 #include "coordinator/effects.h"
-#include "coordinator/recovered.h"
 
 namespace causeway {
 
@@ -29,24 +28,10 @@ struct RoundRecord {
     std::uint32_t critical_group = 0;     // whose tour ended last, from 1; 0: no groups
     std::string critical_client{};        // whose segment came last, where all clients train together
     std::optional<ModelEvaluated> evaluation{};
-    std::string evaluation_note{};  // why there is none
+    std::string evaluation_note{};  // why there is none, or who is not in it
 };
 
 /// From what the store keeps of the round: the fields that a commit's summary has (experiment_rounds.cpp).
-inline RoundRecord record_of(std::uint32_t round, const Digest& model, std::uint64_t model_bytes, const Json& summary) {
-    RoundRecord record{.round = round, .model = model, .model_bytes = model_bytes};
-    record.clients = static_cast<std::uint32_t>(summary["clients"].integer());
-    record.cohort = static_cast<std::uint32_t>(summary["cohort"].integer());
-    record.loss = summary["loss"].number(record.loss);
-    record.seconds = summary["seconds"].number();
-    record.bytes_up = static_cast<std::uint64_t>(summary["bytes_up"].integer());
-    record.bytes_down = static_cast<std::uint64_t>(summary["bytes_down"].integer());
-    const auto& relays = summary["relays"];
-    record.stream_bytes_up = static_cast<std::uint64_t>(relays["stream_bytes_up"].integer());
-    record.stream_bytes_down = static_cast<std::uint64_t>(relays["stream_bytes_down"].integer());
-    record.critical_group = static_cast<std::uint32_t>(relays["critical_group"].integer());
-    record.critical_client = relays["critical_client"].text();
-    return record;
-}
+[[nodiscard]] RoundRecord record_of(const StoredRound& stored);
 
 }  // namespace causeway

@@ -94,7 +94,7 @@ Status add_decisions(Database& database, std::int64_t id, std::int64_t round, st
 
 Result<Json> evaluation_of(Database& database, std::int64_t id, std::int64_t round) {
     TRY_ASSIGN(auto query, database.prepare("SELECT loss, accuracy, examples, detail FROM evaluations "
-                                            "WHERE experiment = ? AND round = ?"));
+                                            "WHERE experiment = ? AND round = ? AND examples > 0"));
     TRY_ASSIGN(const auto evaluated, query.bind(id, round).next());
     if (!evaluated) {
         return Json();

@@ -243,6 +243,10 @@ Result<Recovered> Store::load() {
     return recovered;
 }
 
+Result<std::vector<StoredRound>> Store::rounds(ExperimentId experiment, std::uint32_t from, std::uint32_t count) {
+    return read_rounds(database_, experiment, from, count);
+}
+
 Result<std::set<Digest>> Store::named_models(std::uint32_t keep) {
     // Per experiment and by an index each (format 5), so a commit costs the same after ten thousand evaluations. CROSS
     // keeps the order: the planner would walk through all commits.

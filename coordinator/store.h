@@ -40,8 +40,11 @@ public:
     /// cost     1 flush; none for an empty list
     Status execute(std::span<const Persist> persists);
 
-    /// All that the machines need to go on. cost: reads every commit of every experiment, without its members' times
+    /// All that the machines need to go on. cost: reads every commit of every experiment, without its members' times;
+    /// memory that does not depend on how many rounds there are
     Result<Recovered> load();
+    /// Committed rounds from `from` on, ascending, `count` at most. cost: two look-ups a round
+    Result<std::vector<StoredRound>> rounds(ExperimentId experiment, std::uint32_t from, std::uint32_t count);
 
     /// The models that must stay: of each experiment the last `keep` commits, the best by accuracy, by loss and by its
     /// metric; pinned ones.

@@ -1,5 +1,5 @@
 // Rows are our own writing, but the file could have been damaged or edited: what does not parse is `corrupt`, not a
-// bug. Thread: the store thread, once at a start.
+// bug. Thread: the store thread.
 #include "common/json_lists.h"
 #include "coordinator/store_load.h"
 
@@ -42,40 +42,48 @@ Status load_experiments(Database& database, ById& experiments) {
                     });
 }
 
-// In the order of rounds, so the last one read leaves its cohort as the next. What each client's time went to is the
-// larger part of a summary, and nobody who goes on needs it: it stays in the store.
+// What each client's time went to is the larger part of a summary, and nobody who goes on or looks on needs it: it
+// stays in the store.
+constexpr const char* round_columns =
+    "SELECT c.experiment, c.round, c.model, c.model_bytes, json_remove(c.summary, '$.member_times'), e.round, e.loss, "
+    "e.accuracy, e.examples, e.detail FROM commits AS c LEFT JOIN evaluations AS e "
+    "ON e.experiment = c.experiment AND e.round = c.round ";
+
+Result<StoredRound> stored_round(const Statement& row) {
+    StoredRound round;
+    round.round = round_of(row, 1);
+    TRY_ASSIGN(round.model, row.digest(2));
+    round.model_bytes = static_cast<std::uint64_t>(row.integer(3));
+    TRY_ASSIGN(round.summary, Json::parse(row.text(4), longest_json));
+    if (!row.is_null(5)) {
+        TRY_ASSIGN(auto detail, Json::parse(row.text(9), longest_json));
+        round.evaluation = SaveEvaluation{.experiment = id_of(row, 0),
+                                          .round = round.round,
+                                          .loss = row.number(6),
+                                          .accuracy = row.number(7),
+                                          .examples = static_cast<std::uint64_t>(row.integer(8)),
+                                          .detail = std::move(detail)};
+    }
+    return round;
+}
+
+// One after the other, in the order of rounds: what does not go on is forgotten at once.
 Status load_commits(Database& database, ById& experiments) {
-    const auto* sql =
-        "SELECT experiment, round, model, model_bytes, next_cohort, json_remove(summary, '$.member_times') "
-        "FROM commits "
-        "ORDER BY experiment, round";
+    const auto sql = std::string(round_columns) + "ORDER BY c.experiment, c.round";
     return each_row(database, sql, [&](const Statement& row) -> Status {
-        auto& experiment = experiments[id_of(row, 0)];
-        RecoveredRound round;
-        round.round = round_of(row, 1);
-        TRY_ASSIGN(round.model, row.digest(2));
-        round.model_bytes = static_cast<std::uint64_t>(row.integer(3));
-        TRY_ASSIGN(const auto cohort, Json::parse(row.text(4), longest_json));
-        TRY_ASSIGN(round.summary, Json::parse(row.text(5), longest_json));
-        experiment.next_cohort = texts_of(cohort);
-        experiment.rounds.push_back(std::move(round));
+        TRY_ASSIGN(const auto round, stored_round(row));
+        experiments[id_of(row, 0)].add(round);
         return {};
     });
 }
 
-Status load_evaluations(Database& database, ById& experiments) {
-    const auto* sql = "SELECT experiment, round, loss, accuracy, examples, detail FROM evaluations";
+Status load_next_cohorts(Database& database, ById& experiments) {
+    const auto* sql =
+        "SELECT c.experiment, c.next_cohort FROM experiments AS x CROSS JOIN commits AS c ON c.experiment = x.id "
+        "AND c.round = (SELECT MAX(round) FROM commits WHERE experiment = x.id)";
     return each_row(database, sql, [&](const Statement& row) -> Status {
-        auto& rounds = experiments[id_of(row, 0)].rounds;
-        const auto round = round_of(row, 1);
-        const auto first = rounds.empty() ? 0 : rounds.front().round;
-        if (round < first || round - first >= rounds.size()) {
-            return fail(ErrorKind::corrupt, "database_corrupt", "the database: rounds are missing among the commits");
-        }
-        TRY_ASSIGN(auto detail, Json::parse(row.text(5), longest_json));
-        rounds[round - first].evaluation = SaveEvaluation{
-            id_of(row, 0), round, row.number(2), row.number(3), static_cast<std::uint64_t>(row.integer(4)),
-            std::move(detail)};
+        TRY_ASSIGN(const auto cohort, Json::parse(row.text(1), longest_json));
+        experiments[id_of(row, 0)].next_cohort = texts_of(cohort);
         return {};
     });
 }
@@ -148,7 +156,7 @@ Result<Recovered> load_recovered(Database& database) {
     Recovered recovered;
     TRY(load_experiments(database, experiments));
     TRY(load_commits(database, experiments));
-    TRY(load_evaluations(database, experiments));
+    TRY(load_next_cohorts(database, experiments));
     TRY(load_counted(database, experiments));
     TRY(load_drawn(database, experiments));
     TRY(load_decisions(database, experiments));
@@ -157,6 +165,22 @@ Result<Recovered> load_recovered(Database& database) {
         recovered.experiments.push_back(std::move(experiment));
     }
     return recovered;
+}
+
+Result<std::vector<StoredRound>> read_rounds(Database& database, ExperimentId experiment, std::uint32_t from,
+                                             std::uint32_t count) {
+    TRY_ASSIGN(auto query, database.prepare(std::string(round_columns) +
+                                            "WHERE c.experiment = ? AND c.round >= ? ORDER BY c.round LIMIT ?"));
+    query.bind(experiment, from, count);
+    std::vector<StoredRound> rounds;
+    for (;;) {
+        TRY_ASSIGN(const auto found, query.next());
+        if (!found) {
+            return rounds;
+        }
+        TRY_ASSIGN(auto round, stored_round(query));
+        rounds.push_back(std::move(round));
+    }
 }
 
 }  // namespace causeway

@@ -229,6 +229,10 @@ void CoordinatorHost::run(const Job& job) {
         run_later(job, [this, evaluate = *evaluate] { return work_.evaluate(evaluate); });
     } else if (const auto* release = std::get_if<ReleaseExperiment>(&job)) {
         work_.release(*release);
+    } else if (const auto* read = std::get_if<ReadRounds>(&job)) {
+        queue_.after(store_time_, life_, [this, read = *read] {
+            event(RoundsRead{read.experiment, read.from, store_.rounds(read.experiment, read.from, read.count), {}});
+        });
     }
 }
 

@@ -101,6 +101,7 @@ std::string describe(const Job& job) {
             [](const FinishRound& j) { return fmt::format("finish round {}/{}", j.experiment, j.round); },
             [](const EvaluateModel& j) { return fmt::format("evaluate {}/{}", j.experiment, j.round); },
             [](const ReleaseExperiment& j) { return fmt::format("release {}", j.experiment); },
+            [](const ReadRounds& j) { return fmt::format("read {} rounds from {}/{}", j.count, j.experiment, j.from); },
         },
         job);
 }

@@ -25,7 +25,7 @@ void MemoryStore::apply_one(const SaveDecision& save) {
 
 void MemoryStore::apply_one(const SaveCommit& save) {
     auto& experiment = experiments_.at(save.experiment);
-    experiment.rounds.push_back({save.round, save.model, save.model_bytes, save.summary, std::nullopt});
+    rounds_[save.experiment].push_back({save.round, save.model, save.model_bytes, save.summary, std::nullopt});
     experiment.next_cohort = save.next_cohort;
     experiment.decisions.clear();
     logs_[save.experiment].commits.push_back(save);
@@ -38,7 +38,7 @@ void MemoryStore::apply_one(const SaveCommit& save) {
 }
 
 void MemoryStore::apply_one(const SaveEvaluation& save) {
-    auto& rounds = experiments_.at(save.experiment).rounds;
+    auto& rounds = rounds_.at(save.experiment);
     rounds.at(save.round - rounds.front().round).evaluation = save;
 }
 
@@ -49,9 +49,28 @@ void MemoryStore::apply_one(const SaveDeclaration& save) {
 Recovered MemoryStore::recover() {
     Recovered recovered{++epoch_, {}, declared_};
     for (const auto& [id, experiment] : experiments_) {
-        recovered.experiments.push_back(experiment);
+        auto& added = recovered.experiments.emplace_back(experiment);
+        for (const auto& round : rounds(id)) {
+            added.add(round);
+        }
     }
     return recovered;
+}
+
+const std::vector<StoredRound>& MemoryStore::rounds(ExperimentId id) const {
+    static const std::vector<StoredRound> none;
+    const auto found = rounds_.find(id);
+    return found == rounds_.end() ? none : found->second;
+}
+
+std::vector<StoredRound> MemoryStore::rounds(ExperimentId id, std::uint32_t from, std::uint32_t count) const {
+    std::vector<StoredRound> page;
+    for (const auto& round : rounds(id)) {
+        if (round.round >= from && page.size() < count) {
+            page.push_back(round);
+        }
+    }
+    return page;
 }
 
 RunLog MemoryStore::log(ExperimentId id) const {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "coordinator/recovered.h"
 #include "simulation/replay.h"
@@ -16,7 +17,12 @@ public:
     void apply(const std::vector<Persist>& persists);
     /// For the next process: the epoch rises.
     Recovered recover();
+    /// Without its rounds.
     [[nodiscard]] const RecoveredExperiment* find(ExperimentId id) const;
+    /// All committed rounds, ascending; with their members' times.
+    [[nodiscard]] const std::vector<StoredRound>& rounds(ExperimentId id) const;
+    /// Those from `from` on, `count` at most.
+    [[nodiscard]] std::vector<StoredRound> rounds(ExperimentId id, std::uint32_t from, std::uint32_t count) const;
     /// Everything persisted of it so far; empty when it is unknown.
     [[nodiscard]] RunLog log(ExperimentId id) const;
 
@@ -28,7 +34,8 @@ private:
     void apply_one(const SaveDeclaration& save);
 
     std::uint64_t epoch_ = 0;
-    std::map<ExperimentId, RecoveredExperiment> experiments_;
+    std::map<ExperimentId, RecoveredExperiment> experiments_;  // without their rounds
+    std::map<ExperimentId, std::vector<StoredRound>> rounds_;
     std::map<ExperimentId, RunLog> logs_;
     std::map<std::string, std::vector<DatasetDeclaration>> declared_;
 };

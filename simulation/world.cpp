@@ -258,13 +258,13 @@ std::string World::reason(ExperimentId id) const {
 }
 
 Digest World::last_model(ExperimentId id) const {
-    const auto* found = coordinator_->store().find(id);
-    return found != nullptr && !found->rounds.empty() ? found->rounds.back().model : Digest{};
+    const auto& rounds = coordinator_->store().rounds(id);
+    return rounds.empty() ? Digest{} : rounds.back().model;
 }
 
 std::uint32_t World::rounds(ExperimentId id) const {
-    const auto* found = coordinator_->store().find(id);
-    return found != nullptr && !found->rounds.empty() ? found->rounds.back().round : 0;
+    const auto& rounds = coordinator_->store().rounds(id);
+    return rounds.empty() ? 0 : rounds.back().round;
 }
 
 bool World::over(ExperimentId id) const {

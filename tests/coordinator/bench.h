@@ -37,6 +37,24 @@ struct MachineBench {
         step(now, SessionOpened{next, node, "client", hello});
         return next++;
     }
+    /// Answers what the last step reads from the store, which has these rounds.
+    bool answer_reads(Instant now, const std::vector<StoredRound>& stored) {
+        const auto jobs = last.jobs;
+        bool any = false;
+        for (const auto& job : jobs) {
+            if (const auto* read = std::get_if<ReadRounds>(&job)) {
+                RoundsRead page{.experiment = read->experiment, .from = read->from, .rounds = {}, .error = {}};
+                for (const auto& round : stored) {
+                    if (round.round >= read->from && page.rounds.size() < read->count) {
+                        page.rounds.push_back(round);
+                    }
+                }
+                step(now, page);
+                any = true;
+            }
+        }
+        return any;
+    }
     Reply ask(Instant now, const std::string& verb, const Json& body) {
         const auto session = next++;
         step(now, SessionOpened{session, "admin", "operator", Hello{}});

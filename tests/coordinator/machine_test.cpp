@@ -205,7 +205,7 @@ TEST_CASE("after a restart the round is open again, and members have time to com
     recovered.declared["a"] = {{"digits", {}, 100, {8, 8, 1}, 10}};
     RecoveredExperiment running;
     running.saved = {1, "test", experiment("rejoin = \"0s\""), "running", "", "admin"};
-    running.rounds = {{0, model, 100, Json::object(), {}}};
+    running.add({0, model, 100, Json::object(), {}});
     running.next_cohort = {"a", "b"};
     recovered.experiments = {running};
     Bench bench({}, recovered);
@@ -223,8 +223,9 @@ TEST_CASE("a hello's held updates are answered: counted, not counted, or the end
     recovered.epoch = 2;
     RecoveredExperiment over;
     over.saved = {1, "test", experiment(""), "succeeded", "", "admin"};
-    over.rounds = {
-        {0, model, 1, Json::object(), {}}, {1, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
+    for (std::uint32_t round = 0; round <= 2; ++round) {
+        over.add({round, model, 1, Json::object(), {}});
+    }
     over.last_counted["a"] = {2, update};
     recovered.experiments = {over};
     Bench bench({}, recovered);
@@ -243,7 +244,8 @@ TEST_CASE("an experiment that this build cannot read fails with the reason, the 
     broken.saved = {1, "old", "[nonsense", "running", "", "admin"};
     RecoveredExperiment gaps;
     gaps.saved = {2, "gaps", experiment(""), "running", "", "admin"};
-    gaps.rounds = {{0, model, 1, Json::object(), {}}, {2, model, 1, Json::object(), {}}};
+    gaps.add({0, model, 1, Json::object(), {}});
+    gaps.add({2, model, 1, Json::object(), {}});
     RecoveredExperiment good;
     good.saved = {3, "good", experiment(""), "queued", "", "admin"};
     recovered.experiments = {broken, gaps, good};
@@ -257,8 +259,9 @@ TEST_CASE("a watcher gets the past from the round it asks for, and the end as th
     Recovered recovered;
     RecoveredExperiment over;
     over.saved = {1, "test", experiment(""), "failed", "quorum_lost: ...", "admin"};
+    std::vector<StoredRound> stored;
     for (std::uint32_t round = 0; round <= 200; ++round) {
-        over.rounds.push_back({round, model, 1, Json::object(), {}});
+        over.add(stored.emplace_back(StoredRound{round, model, 1, Json::object(), {}}));
     }
     recovered.experiments = {over};
     Bench bench({}, recovered);
@@ -269,6 +272,9 @@ TEST_CASE("a watcher gets the past from the round it asks for, and the end as th
         CHECK(bench.last.send.size() <= limits::events_per_step + 1);
         for (const auto& send : bench.last.send) {
             replies.push_back(std::get<Reply>(send.message));
+        }
+        if (bench.answer_reads(1s, stored)) {
+            continue;
         }
         if (bench.last.wake_at == never) {
             break;

@@ -165,8 +165,8 @@ TEST_CASE("whose turn it is survives a restart", "[queue]") {
     RecoveredExperiment running;
     const auto file = bench_experiment("cohort = 1\nselection = \"availability\"", "rounds = 9");
     running.saved = {1, "test", file, "running", "", "admin"};
-    running.rounds = {{0, MachineBench::model(1, 0), 10, Json::object(), {}},
-                      {1, MachineBench::model(1, 1), 10, Json::object(), {}}};
+    running.add({0, MachineBench::model(1, 0), 10, Json::object(), {}});
+    running.add({1, MachineBench::model(1, 1), 10, Json::object(), {}});
     running.last_drawn = {{"a", 1}, {"c", 2}};
     recovered.experiments = {running};
     MachineBench bench({}, recovered);
@@ -250,7 +250,7 @@ TEST_CASE("nodes of another build take no part, and an experiment of another bui
 
     RecoveredExperiment running;
     running.saved = {1, "test", bench_experiment("", "rounds = 9"), "running", "", "admin", 0, 0, "causeway 1"};
-    running.rounds = {{0, MachineBench::model(1, 0), 10, Json::object(), {}}};
+    running.add({0, MachineBench::model(1, 0), 10, Json::object(), {}});
     running.next_cohort = {"a"};
     recovered.experiments = {running};
     MachineBench upgraded({.federation = "f", .parallel = 1, .model_path = {}, .models = {}, .build = "causeway 2"},

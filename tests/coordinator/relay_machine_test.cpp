@@ -334,7 +334,7 @@ TEST_CASE("after a restart the groups are the log's, and what is lost of them be
     recovered.declared["a"] = {{"digits", {}, 100, {8, 8, 1}, 10}};
     RecoveredExperiment experiment;
     experiment.saved = {1, "test", relay_experiment("groups = 1"), "running", "", "admin"};
-    experiment.rounds = {{0, RelayMachine::model(1, 0), 100, Json::object(), {}}};
+    experiment.add({0, RelayMachine::model(1, 0), 100, Json::object(), {}});
     experiment.next_cohort = {"a", "b"};
     experiment.decisions = {
         {1, 1, decisions::groups, *Json::parse(R"({"groups":[["b","a"]],"hosts":["h1"],"examples":{"a":100,"b":70}})")},

@@ -51,11 +51,14 @@ TEST_CASE("a resumed experiment goes on with its parent's model, round number an
     CHECK(assign->continues == std::vector<std::uint64_t>{1});
     for (int i = 0; i < 3; ++i) {
         bench.finish_round(9s + 1s * i, 2);
+        if (i == 0) {
+            CHECK((*bench.experiment(2).event(0))["round"].integer() == 3);
+        }
     }
     CHECK(bench.state(2) == "succeeded");
     CHECK(bench.experiment(2).records().back().round == 5);
     CHECK(bench.experiment(2).event_count() == 4);  // rounds 3 to 5, done
-    CHECK(bench.experiment(2).event(0)["round"].integer() == 3);
+    CHECK(bench.experiment(2).first_event_round() == 3);
     const auto status = Json::parse(bench.ask(20s, "experiment.status", about(2)).body);
     CHECK((*status)["parent"].integer() == 1);
     CHECK((*status)["parent_round"].integer() == 2);
@@ -95,13 +98,13 @@ TEST_CASE("a restart goes on with a resumed experiment, before and after its fir
     RecoveredExperiment parent;
     parent.saved = {1, "test", bench_experiment("", "rounds = 5"), "cancelled", "", "admin"};
     for (std::uint32_t round = 0; round <= 2; ++round) {
-        parent.rounds.push_back({round, MachineBench::model(1, round), 10, Json::object(), {}});
+        parent.add({round, MachineBench::model(1, round), 10, Json::object(), {}});
     }
     RecoveredExperiment child;
     const auto* state = committed ? "running" : "starting";
     child.saved = {2, "test", bench_experiment("", "rounds = 5"), state, "", "admin", 1, 2};
     if (committed) {
-        child.rounds = {{2, MachineBench::model(1, 2), 10, Json::object(), {}}};
+        child.add({2, MachineBench::model(1, 2), 10, Json::object(), {}});
         child.next_cohort = {"a"};
     }
     recovered.experiments = {parent, child};

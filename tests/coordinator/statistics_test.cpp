@@ -111,7 +111,7 @@ TEST_CASE("a watch tells of round 0 before the first round, also after a restart
     const auto check = [](const ExperimentMachine& experiment) {
         CHECK(experiment.first_event_round() == 0);
         REQUIRE(experiment.event_count() == 1);
-        const auto event = experiment.event(0);
+        const auto event = *experiment.event(0);
         CHECK(event["event"].text() == "statistics");
         CHECK(event["clients"].integer() == 2);
         CHECK(event["cohort"].integer() == 2);
@@ -122,7 +122,7 @@ TEST_CASE("a watch tells of round 0 before the first round, also after a restart
     REQUIRE(commit != nullptr);
     Recovered recovered{2, {}, {}};
     recovered.experiments.push_back({.saved = bench.experiment(1).saved()});
-    recovered.experiments[0].rounds.push_back({0, commit->model, 10, commit->summary, std::nullopt});
+    recovered.experiments[0].add({0, commit->model, 10, commit->summary, std::nullopt});
     MachineBench again({}, recovered);
     check(again.experiment(1));
 
@@ -157,7 +157,7 @@ TEST_CASE("a restart in round 0 asks the same nodes, and one after it has the nu
     after.experiments.push_back({.saved = first.experiment(1).saved()});
     const auto* commit = persisted<SaveCommit>(first.last);
     REQUIRE(commit != nullptr);
-    after.experiments[0].rounds.push_back({0, commit->model, 10, commit->summary, std::nullopt});
+    after.experiments[0].add({0, commit->model, 10, commit->summary, std::nullopt});
     after.experiments[0].next_cohort = commit->next_cohort;
     after.experiments[0].last_counted["a"] = {0, sha256("a sums")};
     MachineBench later({}, after);

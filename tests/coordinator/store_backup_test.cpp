@@ -71,7 +71,7 @@ TEST_CASE("every start from one copy has an epoch above all that were used since
             highest = epoch;
         }
         auto restored = open_at(again, later_s);
-        CHECK(restored.load()->experiments.at(0).rounds.size() == 2);
+        CHECK(restored.load()->experiments.at(0).rounds.back().round == 1);
         const auto lines = *AuditStore(restored.database()).entries_after(0, 10);
         CHECK(Json::parse(lines.back().entry)->dump() ==
               R"({"at":)" + std::to_string(later_s) +

@@ -28,7 +28,7 @@ TEST_CASE("a store of every older format opens with its experiments, members and
     REQUIRE(recovered->experiments.size() == 2);
     CHECK(recovered->experiments[0].saved.state == "succeeded");
     CHECK(recovered->experiments[1].saved.state == "running");
-    CHECK(recovered->experiments[1].rounds.size() == 3);
+    CHECK(recovered->experiments[1].rounds.back().round == 2);
     CHECK(*AuditStore(store->database()).verify() == 8);
     CHECK(EnrolmentStore(store->database()).nodes()->size() == 3);
     CHECK(EnrolmentStore(store->database()).tokens()->size() == 1);

@@ -99,12 +99,12 @@ TEST_CASE("everything that was persisted comes back after a restart", "[unit][st
     CHECK(back.saved.file == experiment("").file);
     CHECK(back.saved.state == "running");
     CHECK(back.saved.submitted_by == "operator");
-    REQUIRE(back.rounds.size() == 2);
-    CHECK(back.rounds[1].model == model_of(1));
-    CHECK(back.rounds[1].model_bytes == 1001);
-    CHECK(back.rounds[1].summary["loss"].number() == 0.5);
-    CHECK(back.rounds[0].evaluation->accuracy == 0.1);
-    CHECK(std::isnan(back.rounds[1].evaluation->loss));
+    REQUIRE(back.rounds.back().round == 1);
+    CHECK(back.rounds.back().model == model_of(1));
+    CHECK(back.rounds.back().model_bytes == 1001);
+    CHECK(back.rounds.back().loss == 0.5);
+    CHECK(back.rounds.front().evaluation->accuracy == 0.1);
+    CHECK(std::isnan(back.rounds.back().evaluation->loss));
     CHECK(back.next_cohort == std::vector<std::string>{"ann", "bob"});
     CHECK(back.last_counted.at("bob") == std::pair(1u, update_of("bob", 1)));
     REQUIRE(back.decisions.size() == 2);  // of the open round only
@@ -158,7 +158,7 @@ TEST_CASE("a committed round is never redone: repeating it changes nothing, anot
     auto store = open_store(folder);
     commit_rounds(store, 2);
     CHECK(run(store, {commit(2)}));
-    CHECK(recovered(store).rounds.size() == 3);
+    CHECK(recovered(store).rounds.back().round == 2);
     CHECK(run(store, {commit(4)}).error().code == "commit_conflict");  // round 3 is missing
     auto other = commit(0);
     other.model = sha256("another");
@@ -199,12 +199,15 @@ TEST_CASE("kill -9 at any moment: what was acknowledged is there, nothing is hal
         auto store = open_store(folder);
         CHECK(store.epoch() == 2);
         const auto back = recovered(store);
-        REQUIRE(back.rounds.size() + 1 >= static_cast<std::size_t>(steps));
-        for (std::uint32_t round = 0; round < back.rounds.size(); ++round) {
-            REQUIRE(back.rounds[round].model == model_of(round));
+        const auto rounds = *store.rounds(id, 0, 1000);
+        REQUIRE(rounds.size() + 1 >= static_cast<std::size_t>(steps));
+        for (std::uint32_t round = 0; round < rounds.size(); ++round) {
+            REQUIRE(rounds[round].round == round);
+            REQUIRE(rounds[round].model == model_of(round));
         }
-        if (back.rounds.size() > 1) {
-            REQUIRE(back.last_counted.at("bob").first == back.rounds.size() - 1);
+        if (rounds.size() > 1) {
+            REQUIRE(back.rounds.back().model == rounds.back().model);
+            REQUIRE(back.last_counted.at("bob").first == rounds.size() - 1);
         }
         REQUIRE(back.decisions.empty());  // a decision came with its commit, or not at all
     }
@@ -254,7 +257,7 @@ TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[
     {
         auto store = open_store(folder, {{}, next});
         CHECK(recovered(store).saved.reason == "migrated");
-        CHECK(recovered(store).rounds.size() == 2);
+        CHECK(recovered(store).rounds.back().round == 1);
         CHECK(std::filesystem::exists(folder.path / present));
     }
     const auto older_build = Store::open(folder.path);
@@ -281,7 +284,7 @@ TEST_CASE("a store of the first format opens, and its evaluations are as they we
     }
     auto store = open_store(folder);
     const auto recovered = *store.load();
-    const auto& evaluation = recovered.experiments.at(0).rounds.at(0).evaluation;
+    const auto& evaluation = recovered.experiments.at(0).rounds.front().evaluation;
     REQUIRE(evaluation);
     CHECK(evaluation->accuracy == 0.75);
     CHECK(evaluation->detail.fields().empty());
@@ -346,7 +349,11 @@ TEST_CASE("the best model by any other figure stays named, and its figures come 
     }
     auto store = open_store(folder);
     const auto recovered = *store.load();
-    CHECK(recovered.experiments.at(0).rounds.at(3).evaluation->detail["rmse"].number() == 0.5);
+    const auto& rounds = recovered.experiments.at(0).rounds;
+    CHECK(rounds.find(3)->evaluation->detail["rmse"].number() == 0.5);
+    REQUIRE(rounds.best("rmse") != nullptr);
+    CHECK(rounds.best("rmse")->round == 3);
+    CHECK(rounds.best("loss")->round == 9);
 }
 
 TEST_CASE("whatever was measured in however many rounds of several experiments, the best of each stay named",
@@ -410,7 +417,7 @@ TEST_CASE("what each client's time went to stays in the store, and is not read a
     auto first = commit(0);
     first.summary.set("member_times", Json::object().set("ann", Json::object().set("train", 1.5))).set("clients", 2);
     REQUIRE(run(store, {experiment("running"), first}));
-    const auto back = recovered(store).rounds[0].summary;
+    const auto back = store.rounds(id, 0, 1)->at(0).summary;
     CHECK(back["clients"].integer() == 2);
     CHECK(back["loss"].number() == 0.5);
     CHECK_FALSE(back.has("member_times"));

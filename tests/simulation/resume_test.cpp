@@ -74,21 +74,21 @@ TEST_CASE("a round's parts of time sum to its time, in every round of a disturbe
     REQUIRE(scripted.world->run_until([&] { return scripted.world->rounds(1) == 3; }, 60s));
     scripted.world->crash_client(1, 3s);
     REQUIRE(scripted.ends_within(120s));
-    const auto* run = scripted.world->coordinator().store().find(1);
-    REQUIRE(run->rounds.size() == 7);
-    for (std::size_t round = 1; round < run->rounds.size(); ++round) {
-        const auto& time = run->rounds[round].summary["time"];
+    const auto& rounds = scripted.world->coordinator().store().rounds(1);
+    REQUIRE(rounds.size() == 7);
+    for (std::size_t round = 1; round < rounds.size(); ++round) {
+        const auto& time = rounds[round].summary["time"];
         double sum = 0;
         for (const auto& [name, value] : time.fields()) {
             sum += name == "wall" || name == "last" ? 0 : value.number();
         }
         INFO(time.dump());
         CHECK(sum == Approx(time["wall"].number()).epsilon(1e-9));
-        CHECK(time["wall"].number() == Approx(run->rounds[round].summary["seconds"].number()));
+        CHECK(time["wall"].number() == Approx(rounds[round].summary["seconds"].number()));
         CHECK(time["wall"].number() > 0.9);
     }
-    CHECK(run->rounds[2].summary["time"]["last"].text() == "c");
-    CHECK(run->rounds[2].summary["member_times"]["c"]["end"].text() == "straggler_deadline");
+    CHECK(rounds[2].summary["time"]["last"].text() == "c");
+    CHECK(rounds[2].summary["member_times"]["c"]["end"].text() == "straggler_deadline");
 }
 
 }  // namespace causeway::simulation

@@ -40,6 +40,34 @@ TEST_CASE("an experiment runs its rounds and says so to a watcher", "[sim]") {
     CHECK(scripted.world->broken_rules().empty());
 }
 
+TEST_CASE("who watches a long run afterwards, or after a restart, is told what was told while it ran", "[sim]") {
+    ScriptedWorld scripted(2);
+    auto& world = *scripted.world;
+    scripted.clients[1]->training_time = [](const Assign&) { return 100ms; };
+    scripted.work.failures["evaluate"] = 1;
+    scripted.submit(experiment_text(150, "min_clients = 2"));
+    world.request("experiment.watch", Json::object().set("experiment", 1));
+    REQUIRE(scripted.ends_within(3600s));
+    world.run_for(1s);
+    const auto live = world.events();
+    REQUIRE(live.size() == 151);
+    CHECK_FALSE(live[0]["accuracy_note"].text().empty());
+    for (const auto again : {"at once", "after a restart"}) {
+        INFO(again);
+        const auto before = world.events().size();
+        world.request("experiment.watch", Json::object().set("experiment", 1));
+        world.run_for(1s);
+        const auto all = world.events();
+        REQUIRE(all.size() == before + live.size());
+        for (std::size_t i = 0; i < live.size(); ++i) {
+            REQUIRE(all[before + i].dump() == live[i].dump());
+        }
+        world.crash_coordinator(1s);
+        world.run_for(2s);
+    }
+    CHECK(world.broken_rules().empty());
+}
+
 TEST_CASE("a straggler does not hold up the next round", "[sim]") {
     ScriptedWorld scripted(2);
     scripted.clients[1]->training_time = [](const Assign& assign) { return assign.lease.round == 1 ? 60s : 1s; };
