@@ -21,6 +21,9 @@ bool ExperimentMachine::evaluation_due(std::uint32_t round) const {
 /// The job also keeps the model's file until the evaluation is stored: clients may fetch it for as long.
 void ExperimentMachine::evaluate_last(Turn turn) {
     const auto last = records_.back();
+    if (leaves_out_evaluation(turn, last)) {
+        return;
+    }
     evaluations_due_.insert(last.round);
     records_.await_evaluation(last.round);
     turn.effects.jobs.push_back(EvaluateModel{id(), last.round, last.model});
@@ -30,22 +33,19 @@ void ExperimentMachine::evaluate_last(Turn turn) {
     if (config_.evaluation.at_clients()) {
         ask_clients(turn, last);
     }
-    give_up_evaluations(turn);
 }
 
-/// Rounds that are much faster than their evaluations do not pile up: the oldest is left without, or with what it has.
-void ExperimentMachine::give_up_evaluations(Turn turn) {
-    while (!over() && evaluations_due_.size() > limits::evaluations_behind) {
-        const auto oldest = *evaluations_due_.begin();
-        if (evaluating_here_.erase(oldest) != 0) {
-            not_evaluated_here_[oldest] =
-                "given up: " + std::to_string(limits::evaluations_behind) + " later rounds wait for theirs";
-        }
-        if (const auto clients = evaluating_at_clients_.find(oldest); clients != evaluating_at_clients_.end()) {
-            clients->second.tick(never);
-        }
-        settle_evaluation(turn, oldest);
+/// Rounds that are much faster than their evaluations do not pile up: one that finds too many waiting is left without,
+/// so that those which wait have their turn. Never the last one.
+bool ExperimentMachine::leaves_out_evaluation(Turn turn, RoundRecord record) {
+    if (evaluations_due_.size() < limits::evaluations_behind || record.round == config_.experiment.rounds) {
+        return false;
     }
+    record.evaluation_note =
+        "left out: " + std::to_string(evaluations_due_.size()) + " rounds before it wait for theirs";
+    persist_evaluation(record, turn.effects);
+    records_.settle(std::move(record));
+    return true;
 }
 
 /// All that are there and hold the dataset, not only the round's cohort. After a restart nobody is there yet: those who

@@ -214,7 +214,7 @@ private:
     [[nodiscard]] bool out_of_patience() const;
     void stop_early(Turn turn);
     void publish();
-    void give_up_evaluations(Turn turn);
+    bool leaves_out_evaluation(Turn turn, RoundRecord record);
     void persist_evaluation(const RoundRecord& record, CoordinatorEffects& effects) const;
     [[nodiscard]] Json round_event(const RoundRecord& record) const;
     [[nodiscard]] Json statistics_event(const RoundRecord& record) const;

@@ -59,8 +59,8 @@ constexpr std::size_t queued_experiments = 100;
 constexpr std::size_t names_in_selection = 128;  // of a decision: who is there and does not take part, and why
 /// Of an experiment's committed rounds so many stay in memory, for who follows it; the others are in the store.
 constexpr std::size_t rounds_kept = 32;
-/// Rounds whose evaluation is still to come. Beyond it the oldest is given up: its model is not kept either.
-constexpr std::size_t evaluations_behind = 16;
+/// Rounds whose evaluation is still to come, and whose models are kept for it. The next is left out.
+constexpr std::size_t evaluations_behind = 32;
 constexpr std::size_t watches = 256;
 constexpr std::size_t watches_per_session = 8;
 /// Events given to one watcher in one step, and rounds read from the store at once for it; the rest follow in the next

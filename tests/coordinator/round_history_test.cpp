@@ -134,23 +134,45 @@ TEST_CASE("five thousand rounds leave as much in memory as fifty, and whoever as
     CHECK((texts(again.watch_again()) == texts(live)));
 }
 
-TEST_CASE("of evaluations that never come the oldest are given up, and the run and what is kept go on", "[history]") {
+TEST_CASE("rounds that find too many waiting for their evaluations are left without, but for the last one",
+          "[history]") {
+    constexpr std::uint32_t behind = limits::evaluations_behind;
     LongRun run;
     run.begin(evaluated_experiment(200));
-    for (std::uint32_t round = 1; round < 200; ++round) {
+    for (std::uint32_t round = 1; round <= 150; ++round) {
         run.finish_round(2s, 1);
         run.note();
         REQUIRE(run.experiment(1).records().kept() <= bound);
     }
-    REQUIRE(run.told.size() == 199 - limits::evaluations_behind);
-    CHECK_THAT(run.told[0]["accuracy_note"].text(), Catch::Contains("given up"));
-    run.step(2s, ModelEvaluated{1, 1, 0.5, 0.5, 10, Json::object()});  // too late
+    CHECK(run.told.empty());  // the first waits for its evaluation, and all wait for the first
+    for (std::uint32_t round = 1; round <= behind; ++round) {
+        run.step(2s, ModelEvaluated{1, round, 0.5, 0.5, 10, Json::object()});
+        run.note();
+        while (run.answer_reads(2s, run.stored)) {
+            run.note();
+        }
+    }
+    for (std::size_t before = 0; before != run.told.size();) {  // a page of the store at each turn
+        before = run.told.size();
+        run.step(2s, Tick{});
+        do {
+            run.note();
+        } while (run.answer_reads(2s, run.stored));
+    }
+    REQUIRE(run.told.size() == 150);
+    CHECK(run.told[behind - 1]["accuracy"].number() == 0.5);
+    CHECK_THAT(run.told[behind]["accuracy_note"].text(), Catch::Contains("32 rounds before it wait"));
+    run.step(2s, ModelEvaluated{1, behind + 1, 0.1, 0.9, 10, Json::object()});  // nobody asked for it
     CHECK(run.last.persist.empty());
-    CHECK(run.experiment(1).best() == nullptr);
-    const auto oldest = 200 - static_cast<std::uint32_t>(limits::evaluations_behind);
-    run.step(2s, ModelEvaluated{1, oldest, 0.5, 0.5, 10, Json::object()});
-    REQUIRE(run.experiment(1).best() != nullptr);
-    CHECK(run.experiment(1).best()->round == oldest);
+    CHECK(run.experiment(1).best()->round == 1);
+    for (std::uint32_t round = 151; round <= 200; ++round) {
+        run.finish_round(2s, 1);
+        run.note();
+    }
+    CHECK(run.experiment(1).saved().state == "running");
+    run.step(2s, ModelEvaluated{1, 200, 0.1, 0.9, 10, Json::object()});
+    CHECK(run.experiment(1).saved().state == "succeeded");
+    CHECK(run.experiment(1).best()->round == 200);
 }
 
 TEST_CASE("a page that the store cannot give ends the watch with the reason", "[history]") {
