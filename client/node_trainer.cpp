@@ -51,8 +51,6 @@ std::uint64_t stash_of(const Assign& assign, const Chain& chain, const std::vect
 
 constexpr Duration progress_beat = std::chrono::milliseconds(50);  // the session sends fewer still
 
-constexpr std::size_t most_early = 64;  // messages of one node: as many as a turn leaves waiting
-
 constexpr std::uint64_t evaluation_slice = 4096;  // examples: tens of milliseconds of small models
 
 }  // namespace
@@ -99,7 +97,10 @@ Status NodeTrainer::check_turn_memory(const Assign& assign) {
 }
 
 void NodeTrainer::forget(std::uint64_t experiment) {
-    thread_->post([this, experiment] { memory_.forget(experiment); });
+    thread_->post([this, experiment] {
+        memory_.forget(experiment);
+        early_.forget(experiment);
+    });
 }
 
 /// Decides when the run is kept. One write at a time is under way, beside the training.
@@ -232,12 +233,8 @@ void NodeTrainer::run_turn(Assign assign, SharedBytes segment, Progress progress
         }
         const auto key = key_of(shared->lease);
         turns_[key] = {file, *std::move(begun), done};
-        for (auto early = early_.begin(); early != early_.end();) {
-            const bool own = key_of(early->second.lease) == key;
-            if (own) {
-                (void)turns_.at(key).work->deliver(early->second);
-            }
-            early = own ? early_.erase(early) : std::next(early);
+        for (const auto& early : early_.take(shared->lease)) {
+            (void)turns_.at(key).work->deliver(early);
         }
         advance(key);
     });
@@ -248,12 +245,7 @@ void NodeTrainer::deliver(const std::string& node, StreamData message) {
         const auto key = key_of(message.lease);
         const auto found = turns_.find(key);
         if (found == turns_.end()) {
-            const auto own = [&](const auto& early) { return early.first == node; };
-            early_.emplace_back(node, std::move(message));
-            if (static_cast<std::size_t>(std::ranges::count_if(early_, own)) > most_early) {
-                early_.erase(std::ranges::find_if(early_, own));
-            }
-            return;
+            return early_.put(node, std::move(message));
         }
         const auto& peers = found->second.work->assign().peers;
         const bool peer = std::ranges::any_of(
@@ -305,7 +297,10 @@ void NodeTrainer::lose_peer(const std::string& node, const Error& why) {
 }
 
 void NodeTrainer::stop_turn(const Lease& lease) {
-    thread_->post([this, key = key_of(lease)] { turns_.erase(key); });
+    thread_->post([this, lease] {
+        turns_.erase(key_of(lease));
+        early_.forget(lease);
+    });
 }
 
 // ---------------------------------------------------------------- evaluation

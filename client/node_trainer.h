@@ -5,13 +5,13 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <tuple>
 
+#include "client/early_messages.h"
 #include "client/memory_budget.h"
 #include "client/slow_device.h"
 #include "client/training_work.h"
@@ -94,7 +94,7 @@ private:
     BoundedQueue<int> closing_{1};               // closed when the thread is to end: no pause goes on then
     SlowDevice slow_;                            // trainer thread
     std::map<TurnKey, RunningTurn> turns_;       // trainer thread
-    std::deque<std::pair<std::string, StreamData>> early_;  // trainer thread; of turns that have not begun
+    EarlyMessages early_;                        // trainer thread
     MemoryBudget memory_;                        // trainer thread
     std::atomic<std::uint64_t> generation_{0};   // a training stops when it is no longer the one it began with
     std::unique_ptr<WorkThread> thread_;

@@ -8,15 +8,13 @@
 
 #include <fmt/format.h>
 
+#include "client/early_messages.h"
 #include "common/random.h"
 #include "split/segment_file.h"
 #include "split/smash_noise.h"
 
 namespace causeway::node {
 namespace {
-
-// Of one peer: labels, values and gradients of one microbatch, and with an overlap those of the batches after it.
-constexpr std::size_t most_waiting = 64;
 
 constexpr unsigned microbatch_bits = 44;  // above any number of batches
 
@@ -64,7 +62,11 @@ struct TurnWork::Parts final : TrainerIo {
     std::optional<Segment> segment;
     std::optional<TrainingBatches> batches;  // of the client's side
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::deque<StreamData>> arrived;  // by cell and kind
-    std::map<std::uint32_t, std::size_t> waiting;  // by cell
+    struct Waiting {
+        std::size_t messages = 0;
+        std::uint64_t bytes = 0;
+    };
+    std::map<std::uint32_t, Waiting> waiting;      // by cell
     std::optional<std::uint32_t> last_from;        // cell whose message came up last
     std::uint64_t sent = 0, received = 0;
     std::optional<TrainingRun> run;
@@ -142,7 +144,8 @@ struct TurnWork::Parts final : TrainerIo {
             }
             const auto message = std::move(found->second.front());
             found->second.pop_front();
-            --waiting[cell];
+            --waiting[cell].messages;
+            waiting[cell].bytes -= message.payload.size();
             last_from = cell;
             CellMessage made{.payload = payload,
                              .epoch = message.epoch,
@@ -216,10 +219,12 @@ Status TurnWork::deliver(const StreamData& message) {
         return fail(ErrorKind::invalid, "bad_stream_message",
                     fmt::format("cell {} is none that this turn exchanges anything with", message.cell));
     }
-    if (parts_->waiting[message.cell] >= most_waiting) {
+    auto& waiting = parts_->waiting[message.cell];
+    const auto bytes = waiting.bytes + message.payload.size();
+    if (waiting.messages >= most_waiting_messages || (waiting.messages > 0 && bytes > most_waiting_bytes)) {
         return fail(ErrorKind::overloaded, "stream_flood", "more messages wait than any turn leaves waiting");
     }
-    ++parts_->waiting[message.cell];
+    waiting = {waiting.messages + 1, bytes};
     parts_->received += message.total;
     parts_->arrived[{message.cell, message.kind}].push_back(message);
     return {};

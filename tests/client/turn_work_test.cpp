@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "client/early_messages.h"
 #include "client/turn_work.h"
 #include "model/initialise.h"
 #include "split/flow.h"
@@ -227,6 +228,16 @@ TEST_CASE("more messages than any program leaves waiting are a flood", "[turn_wo
     }
     CHECK(taken == 64);
     CHECK(host.work->deliver(messages.front()).error().code == "stream_flood");
+}
+
+TEST_CASE("messages of more bytes than the largest one may have are a flood, however few", "[turn_work]") {
+    SideBench host(1);
+    auto message = SideBench::honest().front();
+    message.payload = Bytes(most_waiting_bytes / 2);
+    REQUIRE(host.work->deliver(message));
+    REQUIRE(host.work->deliver(message));
+    message.payload.resize(1);
+    CHECK(host.work->deliver(message).error().code == "stream_flood");
 }
 
 namespace {

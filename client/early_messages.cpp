@@ -1,0 +1,60 @@
+// See early_messages.h.
+#include "client/early_messages.h"
+
+#include <algorithm>
+#include <map>
+
+namespace causeway::node {
+
+void EarlyMessages::put(const std::string& node, StreamData message) {
+    bytes_ += message.payload.size();
+    all_.push_back({node, std::move(message)});
+    std::map<std::string, std::pair<std::size_t, std::uint64_t>> held;  // messages and bytes, by node
+    for (const auto& early : all_) {
+        auto& [count, bytes] = held[early.node];
+        ++count;
+        bytes += early.message.payload.size();
+    }
+    for (auto& [count, bytes] = held[node]; count > most_waiting_messages || (bytes > most_waiting_bytes && count > 1);) {
+        const auto before = bytes_;
+        drop_eldest_of(node);
+        --count;
+        bytes -= before - bytes_;
+    }
+    while (bytes_ > most_in_all_ && all_.size() > 1) {
+        const auto most = std::ranges::max_element(held, {}, [](const auto& entry) { return entry.second.second; });
+        const auto before = bytes_;
+        drop_eldest_of(most->first);
+        most->second.second -= before - bytes_;
+    }
+}
+
+void EarlyMessages::drop_eldest_of(const std::string& node) {
+    const auto eldest = std::ranges::find(all_, node, &Early::node);
+    bytes_ -= eldest->message.payload.size();
+    all_.erase(eldest);
+}
+
+std::vector<StreamData> EarlyMessages::take(const Lease& lease) {
+    std::vector<StreamData> taken;
+    for (auto early = all_.begin(); early != all_.end();) {
+        if (early->message.lease == lease) {
+            bytes_ -= early->message.payload.size();
+            taken.push_back(std::move(early->message));
+            early = all_.erase(early);
+        } else {
+            ++early;
+        }
+    }
+    return taken;
+}
+
+void EarlyMessages::forget(std::uint64_t experiment) {
+    std::erase_if(all_, [&](const Early& early) {
+        const bool own = early.message.lease.experiment == experiment;
+        bytes_ -= own ? early.message.payload.size() : 0;
+        return own;
+    });
+}
+
+}  // namespace causeway::node
