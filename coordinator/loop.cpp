@@ -16,8 +16,9 @@ Status Loop::run() {
     take(machine_.start(now_));
     while (true) {
         // The wait ends at wake_at at the latest; a far deadline is looked at again every second, which costs nothing.
+        const auto due = next_.empty() ? wake_at_ : now_;
         const auto patience =
-            std::min<Duration>(std::max<Duration>(wake_at_ - now_, Duration::zero()), std::chrono::seconds(1));
+            std::min<Duration>(std::max<Duration>(due - now_, Duration::zero()), std::chrono::seconds(1));
         const auto event = queue_->pop_for(patience);
         now_ = real_now();
         if (partners_.alive) {
