@@ -128,11 +128,7 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     JobRunnerOptions job_options{
         .state = options.state, .datasets = options.datasets, .models = options.models, .checkers = options.workers};
     job_options.answer = [q = queue](CoordinatorEvent event) { q->push(std::move(event)); };
-    job_options.traffic = [this](std::uint64_t& up, std::uint64_t& down) {
-        const auto traffic = link->traffic();
-        up = traffic.received;
-        down = traffic.sent;
-    };
+    job_options.traffic = [this] { return SocketTotals{link->traffic(), link->bulk_traffic()}; };
     job_options.limits = options.limits;
     TRY_ASSIGN(jobs, JobRunner::start(std::move(job_options)));
     TRY_ASSIGN(auto addresses, own_addresses(options.advertise, options.listen, link->port()));
@@ -153,7 +149,8 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
         (void)q->try_push(event);
     };
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs),
-                                                 TransferLimits{.in_memory = updates_in_memory}, served);
+                                                 TransferLimits{.in_memory = updates_in_memory}, served,
+                                                 [this](const MovedChunk& chunk) { jobs->note_chunk(chunk); });
     return {};
 }
 

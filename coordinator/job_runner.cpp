@@ -110,7 +110,8 @@ void JobRunner::use_committed_model(const MakeModel& job) {
 
 void JobRunner::answer_made(const MakeModel& job, const Digest& model, std::uint64_t bytes) {
     ModelMade made{.experiment = job.experiment, .model = model, .bytes = bytes};
-    options_.traffic(made.bytes_up_total, made.bytes_down_total);
+    begin_counting(job.experiment);
+    count_traffic(made);
     options_.answer(made);
 }
 
@@ -143,11 +144,13 @@ void JobRunner::open_round(const OpenRound& job) {
 }
 
 Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, const OpenRound& job) {
+    begin_counting(job.experiment);
+    shares_.open_round(job.experiment, job.start_model);
     if (job.round == 0) {
         TRY_ASSIGN(auto input, make_round_input(*setup, job, {}));
         TRY(rounds_[job.experiment].open_round(input));
         RoundOpened opened{.experiment = job.experiment, .round = 0, .segments = {}};
-        options_.traffic(opened.bytes_up_total, opened.bytes_down_total);
+        count_traffic(opened);
         options_.answer(opened);
         return input;
     }
@@ -179,6 +182,9 @@ Status JobRunner::open_relays(const ExperimentSetup& setup, const OpenRound& job
     TRY_ASSIGN(const auto kept, kept_segments(*segments_, options_.state, job.experiment, job.round, largest_model,
                                               opened.segments));
     opened.segments.insert(opened.segments.end(), kept.begin(), kept.end());
+    for (const auto& [segment, size] : opened.segments) {
+        shares_.serves(job.experiment, segment);
+    }
     options_.answer(std::move(opened));
     return {};
 }
@@ -238,6 +244,7 @@ void JobRunner::check(const AbsorbUpdate& job, const FetchedBlob& update,
 void JobRunner::keep_segment(const AbsorbUpdate& job, const SharedBytes& file, Duration verify) {
     const auto begun = real_now();
     const auto written = segments_->write(job.experiment, job.round, job.update.digest, file.view());
+    shares_.serves(job.experiment, job.update.digest);
     answer_absorbed(job, std::nullopt, written ? std::nullopt : std::optional(written.error()), verify,
                     real_now() - begun);
 }
@@ -323,7 +330,8 @@ void JobRunner::finish_round(const FinishRound& job) {
         event.aggregate = divided;
         event.normalise = round.normalise;
         event.examples = round.examples;
-        options_.traffic(event.bytes_up_total, event.bytes_down_total);
+        shares_.serves(job.experiment, round.digest);
+        count_traffic(event);
         options_.answer(event);
     });
 }
@@ -394,6 +402,7 @@ Result<const Dataset*> JobRunner::held_out(const ExperimentSetup& setup) {
 
 void JobRunner::release(const ReleaseExperiment& job) {
     sums_->post([this, job] {
+        end_counting(job.experiment);
         rounds_.erase(job.experiment);
         segments_->forget(job.experiment);
         std::erase_if(being_evaluated_, [&](const auto& entry) { return entry.first.first == job.experiment; });

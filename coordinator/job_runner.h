@@ -21,6 +21,7 @@
 #include "coordinator/experiment_work.h"
 #include "coordinator/segments.h"
 #include "coordinator/snapshots.h"
+#include "coordinator/traffic_shares.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway {
@@ -30,8 +31,8 @@ struct JobRunnerOptions {
     std::map<std::string, std::filesystem::path> datasets;  // by name: the held-out examples
     std::map<std::string, std::filesystem::path> models;    // by name: files that experiments may start from
     std::uint32_t checkers = 2;
-    std::function<void(CoordinatorEvent)> answer;                         // called from any of its threads
-    std::function<void(std::uint64_t& up, std::uint64_t& down)> traffic;  // running totals at the sockets
+    std::function<void(CoordinatorEvent)> answer;  // called from any of its threads
+    std::function<SocketTotals()> traffic;         // since the start
     std::shared_ptr<DaemonLimits> limits = std::make_shared<DaemonLimits>();
 };
 
@@ -67,6 +68,8 @@ public:
     /// errors   not_found
     /// threads  thread-safe
     [[nodiscard]] Result<Blob> model_blob(const Digest& model) const;
+    /// For the bytes of experiments that run at one time; while one runs alone it costs a look. threads: thread-safe
+    void note_chunk(const MovedChunk& chunk);
     /// Away from the caller's thread, for a large file takes its time to go.
     void remove_file(std::filesystem::path file);
     /// Models and store as of the last commit. threads: thread-safe
@@ -89,6 +92,14 @@ private:
     void answer_made(const MakeModel& job, const Digest& model, std::uint64_t bytes);
     void answer_failed(ExperimentId experiment, std::uint32_t round, std::string job, Error error);
     void publish(const Digest& model, const Bytes& file);
+    void begin_counting(ExperimentId experiment);
+    void end_counting(ExperimentId experiment);
+    template <class Answer>
+    void count_traffic(Answer& answer) {
+        const auto own = shares_.of(answer.experiment, options_.traffic());
+        answer.bytes_up_total = own.received;
+        answer.bytes_down_total = own.sent;
+    }
     void write_first_model(const MakeModel& job, const Result<Bytes>& file);
     Result<Digest> write_snapshot(const Bytes& file, const Digest& digest);
     std::uint64_t measure_state();
@@ -104,6 +115,8 @@ private:
     std::atomic<std::uint64_t> state_bytes_ = 0;
     Instant measured_at_{};                                      // sums thread
     std::map<ExperimentId, RoundWork> rounds_;                   // sums thread
+    TrafficShares shares_;                                       // sums thread
+    std::atomic<bool> counts_chunks_ = false;
     using RoundKey = std::pair<ExperimentId, std::uint32_t>;
     std::map<RoundKey, Digest> being_evaluated_;                 // sums thread: must not be removed meanwhile
     std::map<std::string, std::unique_ptr<Dataset>> held_outs_;  // trainer thread, by name and options

@@ -83,7 +83,8 @@ void Loop::pull(const AbsorbUpdate& job) {
                       .destination = partners_.spool / fmt::format("{}-{}", job.experiment, job.update.digest.hex()),
                       .durability = Durability::unflushed,
                       .in_memory_up_to = largest_in_memory,
-                      .shift = dense_shift};
+                      .shift = dense_shift,
+                      .owner = job.experiment};
     partners_.transfers.fetch(job.session, fetch, [queue = queue_, job](Result<FetchedBlob> blob) {
         queue->push(UpdateFetched{job, std::move(blob)});
     });

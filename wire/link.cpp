@@ -12,6 +12,7 @@
 #include "common/large_memory.h"
 #include "common/log.h"
 #include "wire/link_core.h"
+#include "wire/shared_traffic.h"
 #include "wire/sockets.h"
 
 namespace causeway {
@@ -122,10 +123,9 @@ struct Link::State final : LinkPort {
     std::vector<pollfd> polled;
     std::map<ConnectionId, LinkEvents*> queue_of_connection;  // those whose events do not go to the control queue
     std::deque<LinkEvent> backlog;                            // not taken by their queue yet
-    std::atomic<std::uint64_t> received{0};
-    std::atomic<std::uint64_t> sent{0};
-    std::atomic<std::uint64_t> stream_received{0};
-    std::atomic<std::uint64_t> stream_sent{0};
+    SharedTraffic traffic;
+    SharedTraffic stream_traffic;
+    SharedTraffic bulk_traffic;
     std::uint16_t port = 0;
     bool listens = false;
     Burst moved_bytes{.little = quiet_bytes, .much = burst_bytes, .pause = quiet_time};
@@ -368,10 +368,9 @@ struct Link::State final : LinkPort {
             hand_out_events();
             close_ended();
             give_memory_back(now);
-            received.store(core->traffic().received, std::memory_order_relaxed);
-            sent.store(core->traffic().sent, std::memory_order_relaxed);
-            stream_received.store(core->stream_traffic().received, std::memory_order_relaxed);
-            stream_sent.store(core->stream_traffic().sent, std::memory_order_relaxed);
+            traffic.store(core->traffic());
+            stream_traffic.store(core->stream_traffic());
+            bulk_traffic.store(core->bulk_traffic());
         }
         commands.close();
         while (auto command = commands.try_pop()) {
@@ -462,12 +461,13 @@ Status Link::use(const Credentials& credentials) {
 }
 
 Traffic Link::traffic() const {
-    return {state_->received.load(std::memory_order_relaxed), state_->sent.load(std::memory_order_relaxed)};
+    return state_->traffic.load();
 }
-
 Traffic Link::stream_traffic() const {
-    return {state_->stream_received.load(std::memory_order_relaxed),
-            state_->stream_sent.load(std::memory_order_relaxed)};
+    return state_->stream_traffic.load();
+}
+Traffic Link::bulk_traffic() const {
+    return state_->bulk_traffic.load();
 }
 
 Status prepare_process_for_links(std::size_t connections) {

@@ -213,6 +213,8 @@ public:
     [[nodiscard]] Traffic traffic() const;
     /// The part of it that went over stream and relay connections.
     [[nodiscard]] Traffic stream_traffic() const;
+    /// The part of it that went over bulk connections, from their first message on.
+    [[nodiscard]] Traffic bulk_traffic() const;
 
     struct State;
     /// For start() only.

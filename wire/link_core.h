@@ -79,6 +79,7 @@ public:
     /// Of all connections that speak for nodes, ended ones included.
     [[nodiscard]] Traffic traffic() const { return traffic_; }
     [[nodiscard]] Traffic stream_traffic() const { return stream_traffic_; }
+    [[nodiscard]] Traffic bulk_traffic() const { return bulk_traffic_; }
     /// TLS is up and the first message has been accepted.
     [[nodiscard]] bool is_admitted(ConnectionId connection) const;
 
@@ -205,6 +206,7 @@ private:
     std::vector<LinkEvent> events_;
     Traffic traffic_;
     Traffic stream_traffic_;
+    Traffic bulk_traffic_;
     Instant due_{};
     Instant now_{};  // of the present turn, for commands
 };

@@ -134,6 +134,10 @@ void LinkCore::account(Peer& peer, std::size_t received, std::size_t sent) {
         stream_traffic_.received += received;
         stream_traffic_.sent += sent;
     }
+    if (peer.kind == ConnectionKind::bulk && peer.counted) {
+        bulk_traffic_.received += received;
+        bulk_traffic_.sent += sent;
+    }
 }
 
 }  // namespace causeway

@@ -67,11 +67,11 @@ struct TransferEngine::State {
     std::thread thread;
 
     State(Link& used_link, std::shared_ptr<LinkEvents> bulk_events, BlobSource source, TransferLimits limits,
-          ServedBlob served)
+          ServedBlob served, ChunkMoved moved)
         : link(used_link),
           events(std::move(bulk_events)),
           sink{[this](ConnectionId to, Message message) { link.send(to, std::move(message)); },
-               [this](ConnectionId which, Error why) { link.close(which, std::move(why)); }},
+               [this](ConnectionId which, Error why) { link.close(which, std::move(why)); }, std::move(moved)},
           serving(sink, std::move(source), limits, std::move(served)),
           writer(std::make_unique<WorkThread>()),
           fetches(sink,
@@ -220,8 +220,9 @@ struct TransferEngine::State {
 };
 
 TransferEngine::TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits,
-                               ServedBlob served)
-    : state_(std::make_unique<State>(link, std::move(events), std::move(source), limits, std::move(served))) {
+                               ServedBlob served, ChunkMoved moved)
+    : state_(std::make_unique<State>(link, std::move(events), std::move(source), limits, std::move(served),
+                                     std::move(moved))) {
     state_->thread = std::thread([state = state_.get()] { state->run(); });
 }
 

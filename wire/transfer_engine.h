@@ -36,6 +36,7 @@ struct Fetch {
     /// does, and the rest is written behind it, when a large one takes longer than `in_memory_time`.
     std::uint64_t in_memory_up_to = 0;
     std::size_t shift = 0;  // in memory it begins so many bytes behind an address that suits any value
+    std::uint64_t owner = 0;  // whose bytes they are: told with each chunk
 };
 /// A verified blob: its bytes, or else the file under its destination.
 struct FetchedBlob {
@@ -50,6 +51,16 @@ using FetchDone = std::function<void(Result<FetchedBlob>)>;
 
 /// A reader has verified a blob that was served here: so many bytes since it asked, in so long. On the engine's thread.
 using ServedBlob = std::function<void(const PeerIdentity& reader, std::uint64_t bytes, Duration took)>;
+
+/// A chunk has been taken in, of a fetch with its owner, or handed to the link, of a blob that is served. On the
+/// engine's thread.
+struct MovedChunk {
+    std::uint64_t owner = 0;
+    Digest blob;
+    std::uint64_t received = 0;
+    std::uint64_t sent = 0;
+};
+using ChunkMoved = std::function<void(const MovedChunk&)>;
 
 struct TransferLimits {
     std::size_t fetches = 8;                 // at once; others wait their turn
@@ -66,7 +77,7 @@ class TransferEngine {
 public:
     /// `events` is the bulk queue that the link was started with. The link must outlive the engine.
     TransferEngine(Link& link, std::shared_ptr<LinkEvents> events, BlobSource source, TransferLimits limits = {},
-                   ServedBlob served = {});
+                   ServedBlob served = {}, ChunkMoved moved = {});
     /// Ends all fetches with `disconnected`.
     ~TransferEngine();
     TransferEngine(const TransferEngine&) = delete;

@@ -173,7 +173,12 @@ void FetchTable::chunk(ConnectionId connection, Chunk&& chunk, Instant now) {
         sink_.send(connection, TransferEnd{chunk.transfer, judged.error().code, judged.error().message, true});
         finish(chunk.transfer, fail(judged.error()));
         begin_waiting(now);
-    } else if (active->part) {
+        return;
+    }
+    if (sink_.moved) {
+        sink_.moved({.owner = active->fetch.owner, .blob = active->fetch.digest, .received = chunk.payload.size()});
+    }
+    if (active->part) {
         write(chunk.transfer, *active, std::move(chunk.payload), connection);
     } else {
         ++active->unwritten;

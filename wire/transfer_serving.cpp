@@ -40,7 +40,8 @@ Result<ServingTable::Serving> ServingTable::prepare(const Reader& reader, const 
     }
     TRY_ASSIGN(auto sender, TransferSender::start(pull, total, now, reader.pace));
     std::shared_ptr<void> place(&++being_served_, [](void* count) { --*static_cast<std::size_t*>(count); });
-    return Serving{std::move(sender), std::move(file), std::move(bytes), pull.offset, now, std::move(place)};
+    return Serving{std::move(sender), std::move(file),  std::move(bytes), pull.offset,
+                   now,               std::move(place), pull.digest};
 }
 
 void ServingTable::pull(ConnectionId connection, const Pull& pull, Instant now) {
@@ -116,6 +117,9 @@ bool ServingTable::send_piece(ConnectionId connection, Reader& reader, Serving& 
         return false;
     }
     ++reader.unsent;
+    if (sink_.moved) {
+        sink_.moved({.blob = serving.digest, .sent = chunk.payload.size()});
+    }
     sink_.send(connection, std::move(chunk));
     return !serving.sender.all_sent();
 }

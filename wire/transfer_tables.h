@@ -19,6 +19,7 @@ namespace causeway {
 struct TransferSink {
     std::function<void(ConnectionId, Message)> send;
     std::function<void(ConnectionId, Error)> close;
+    ChunkMoved moved{};  // may be empty
 };
 
 /// Other nodes' pulls.
@@ -44,6 +45,7 @@ private:
         std::uint64_t from = 0;  // asked for from here on, at that time
         Instant began{};
         std::shared_ptr<void> place;  // among those that are served at once
+        Digest digest;
     };
     struct Served {
         TransferSender sender;
