@@ -11,11 +11,11 @@ void EarlyMessages::put(const std::string& node, StreamData message) {
     all_.push_back({node, std::move(message)});
     std::map<std::string, std::pair<std::size_t, std::uint64_t>> held;  // messages and bytes, by node
     for (const auto& early : all_) {
-        auto& [count, bytes] = held[early.node];
-        ++count;
-        bytes += early.message.payload.size();
+        auto& sum = held[early.node];
+        sum = {sum.first + 1, sum.second + early.message.payload.size()};
     }
-    for (auto& [count, bytes] = held[node]; count > most_waiting_messages || (bytes > most_waiting_bytes && count > 1);) {
+    auto& [count, bytes] = held[node];
+    while (count > most_waiting_messages || (bytes > most_waiting_bytes && count > 1)) {
         const auto before = bytes_;
         drop_eldest_of(node);
         --count;
