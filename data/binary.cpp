@@ -85,7 +85,7 @@ Status append_features(const StoredArray& array, std::size_t row, std::size_t be
                        std::string_view file, std::vector<float>& features) {
     const std::size_t first = row * array.width();
     for (std::size_t column = begin; column < begin + count; ++column) {
-        TRY_ASSIGN(const float feature, to_feature(array[first + column], Place{file, row + 1, column + 1}));
+        TRY_ASSIGN(const float feature, to_feature(array[first + column], Spot{file, row + 1, column + 1}));
         features.push_back(feature);
     }
     return {};
@@ -119,7 +119,7 @@ Result<std::vector<std::uint32_t>> read_labels(const StoredArray& array, std::si
     std::vector<std::uint32_t> labels;
     labels.reserve(examples);
     for (std::size_t i = 0; i < examples; ++i) {
-        TRY_ASSIGN(const auto label, to_label(array[i], Place{file, i + 1}));
+        TRY_ASSIGN(const auto label, to_label(array[i], Spot{file, i + 1}));
         labels.push_back(label);
     }
     return labels;

@@ -102,7 +102,7 @@ private:
         if (text_.size() > longest_line) {
             trouble_ =
                 Error{ErrorKind::overloaded, "too_large",
-                      fmt::format("{}: a line of more than {} bytes", to_text(Place{file_, row_ + 1}), longest_line)};
+                      fmt::format("{}: a line of more than {} bytes", to_text(Spot{file_, row_ + 1}), longest_line)};
             return false;
         }
         std::string next(text_);
@@ -158,7 +158,7 @@ private:
             if (is_part_note(line_)) {
                 auto note = parse_part_note(line_);
                 if (!note) {
-                    return fail(with_context(std::move(note).error(), to_text(Place{file_, row_})));
+                    return fail(with_context(std::move(note).error(), to_text(Spot{file_, row_})));
                 }
                 note_ = *std::move(note);
             }
@@ -183,7 +183,7 @@ private:
             names.push_back(name_of(cell.raw));
             if (names.size() > limits_.columns) {
                 return fail(ErrorKind::overloaded, "too_many_columns",
-                            fmt::format("{}: more than {} columns", to_text(Place{file_, row_}), limits_.columns));
+                            fmt::format("{}: more than {} columns", to_text(Spot{file_, row_}), limits_.columns));
             }
         }
         columns_ = names.size();
@@ -282,7 +282,7 @@ private:
         }
         if (column != columns_) {
             return fail(ErrorKind::corrupt, "ragged",
-                        fmt::format("{}: {} values, but the rows before have {}", to_text(Place{file_, row_}), column,
+                        fmt::format("{}: {} values, but the rows before have {}", to_text(Spot{file_, row_}), column,
                                     columns_));
         }
         if (incomplete_) {  // and the rule says that it is left out
@@ -292,13 +292,13 @@ private:
         }
         if (features_.size() > limits_.values) {
             return fail(ErrorKind::overloaded, "too_large",
-                        fmt::format("{}: more than {} values", to_text(Place{file_, row_}), limits_.values));
+                        fmt::format("{}: more than {} values", to_text(Spot{file_, row_}), limits_.values));
         }
         return {};
     }
 
     Status read_cell(std::string_view cell, std::size_t column) {
-        const Place place{file_, row_, column + 1};
+        const Spot place{file_, row_, column + 1};
         const bool used = column == label_column_ || place_of_[column] != ignored;
         if (used && says_nothing(cell)) {
             return read_missing(column, place);
@@ -325,7 +325,7 @@ private:
                std::ranges::find(nothings, cell) != nothings.end();
     }
 
-    Status read_missing(std::size_t column, const Place& place) {
+    Status read_missing(std::size_t column, const Spot& place) {
         if (options_.missing.kind == MissingRule::Kind::drop) {
             incomplete_ = true;
             return {};
@@ -342,7 +342,7 @@ private:
         return {};
     }
 
-    Status read_word(std::string_view cell, const Category& words, std::size_t at, const Place& place) {
+    Status read_word(std::string_view cell, const Category& words, std::size_t at, const Spot& place) {
         const auto name = name_of(cell);
         const auto found = std::ranges::find(words.values, name);
         if (found == words.values.end()) {
@@ -356,13 +356,13 @@ private:
         return {};
     }
 
-    Status read_target(std::string_view cell, const Place& place) {
+    Status read_target(std::string_view cell, const Spot& place) {
         TRY_ASSIGN(const float target, parse_feature(cell, place));
         targets_.push_back(target);
         return {};
     }
 
-    Status read_label(std::string_view cell, const Place& place) {
+    Status read_label(std::string_view cell, const Spot& place) {
         const auto& names = options_.file.class_names;
         const auto named = names.empty() ? names.end() : std::ranges::find(names, name_of(cell));
         if (named != names.end()) {

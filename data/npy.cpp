@@ -171,7 +171,7 @@ Status append_row(const StoredArray& array, std::size_t row, const Columns& colu
         if (target == Target::number) {
             return append_features(array, row, split, 1, file, dataset.targets);
         }
-        TRY_ASSIGN(const auto label, to_label(array[row * columns.width + split], Place{file, row + 1, split + 1}));
+        TRY_ASSIGN(const auto label, to_label(array[row * columns.width + split], Spot{file, row + 1, split + 1}));
         dataset.labels.push_back(label);
     }
     return {};

@@ -39,14 +39,14 @@ std::string shown(std::string_view text) {
     return text.size() > longest_shown ? result + "..." : result;
 }
 
-tl::unexpected<Error> not_finite(const Place& place) {
+tl::unexpected<Error> not_finite(const Spot& place) {
     return fail(ErrorKind::corrupt, "not_finite",
                 fmt::format("{}: the value is NaN, infinite or too large for a 32-bit float", to_text(place)));
 }
 
 }  // namespace
 
-std::string to_text(const Place& place) {
+std::string to_text(const Spot& place) {
     return place.column == 0 ? fmt::format("{}, row {}", place.file, place.row)
                              : fmt::format("{}, row {}, column {}", place.file, place.row, place.column);
 }
@@ -55,7 +55,7 @@ std::optional<double> parse_number(std::string_view text) {
     return parse_whole<double>(without_plus(trim(text)));
 }
 
-Result<float> parse_feature(std::string_view text, const Place& place) {
+Result<float> parse_feature(std::string_view text, const Spot& place) {
     const auto digits = without_plus(trim(text));
     // Straight to float: by way of double a value could be rounded twice, and a written part must read back exactly.
     if (const auto value = parse_whole<float>(digits)) {
@@ -70,12 +70,12 @@ Result<float> parse_feature(std::string_view text, const Place& place) {
                                : fmt::format("{}: '{}' is not a number", to_text(place), shown(digits)));
 }
 
-Result<float> to_feature(double value, const Place& place) {
+Result<float> to_feature(double value, const Spot& place) {
     const auto feature = static_cast<float>(value);
     return std::isfinite(feature) ? Result<float>(feature) : not_finite(place);
 }
 
-Result<std::uint32_t> parse_label(std::string_view text, const Place& place) {
+Result<std::uint32_t> parse_label(std::string_view text, const Spot& place) {
     const auto value = parse_number(text);
     if (!value) {
         return fail(ErrorKind::invalid, "bad_label",
@@ -85,7 +85,7 @@ Result<std::uint32_t> parse_label(std::string_view text, const Place& place) {
     return to_label(*value, place);
 }
 
-Result<std::uint32_t> to_label(double value, const Place& place) {
+Result<std::uint32_t> to_label(double value, const Spot& place) {
     if (!(value >= 0 && value < max_classes) || value != std::floor(value)) {
         return fail(
             ErrorKind::invalid, "bad_label",
