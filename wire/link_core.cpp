@@ -51,12 +51,19 @@ bool LinkCore::is_admitted(ConnectionId connection) const {
 
 // ---------------------------------------------------------------- from the sockets
 
+/// What strangers make us hold follows what the federation itself comes to: members come back at once, each with a few
+/// connections, and a session costs more than the strangers that may be in its place. Who has begun TLS counts as one,
+/// so a first crowd of members makes its own room.
+std::size_t LinkCore::most_quiet() const {
+    return std::min(limits_.unauthenticated, quiet_alone + quiet_per_session * most_known_);
+}
+
 /// Strangers that say nothing must not keep out who does: the host with most of them loses the one it has had longest,
 /// so a flood from one host costs nobody else a connection, and an honest handshake is over long before its turn.
-void LinkCore::make_room(Instant now) {
+void LinkCore::make_room(const std::set<ConnectionId>& among, Instant now) {
     const auto host = [](const Peer& peer) { return peer.address.substr(0, peer.address.rfind(':')); };
     std::map<std::string, std::pair<std::size_t, const Peer*>> strangers;  // by host: how many, and the first
-    for (const auto id : strangers_) {
+    for (const auto id : among) {
         const auto& peer = *find(id);
         auto& [count, first] = strangers[host(peer)];
         ++count;
@@ -71,11 +78,15 @@ void LinkCore::make_room(Instant now) {
     }
 }
 
-// Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry.
+// Nothing is allocated for TLS before the stranger's first byte: a half-open connection costs a map entry here. What
+// ZeroMQ holds for it is not ours to refuse, so there are few.
 bool LinkCore::accept(ConnectionId connection, std::string address, Instant now) {
     now_ = now;
+    if (contexts_.accepting && quiet_.size() >= most_quiet()) {
+        make_room(quiet_, now);
+    }
     if (contexts_.accepting && strangers_.size() >= limits_.unauthenticated) {
-        make_room(now);
+        make_room(strangers_, now);
     }
     if (!contexts_.accepting || peers_.size() >= limits_.connections || strangers_.size() >= limits_.unauthenticated) {
         log_warn("link", "refused " + address + ": too many connections");
@@ -89,6 +100,7 @@ bool LinkCore::accept(ConnectionId connection, std::string address, Instant now)
     be_due(peer.deadline);
     peers_.emplace(connection, std::move(peer));
     strangers_.insert(connection);
+    quiet_.insert(connection);
     return true;
 }
 
@@ -141,6 +153,8 @@ void LinkCore::receive(ConnectionId connection, ByteView frame, Instant now, std
     account(*peer, wire_size(frame.size()), 0);
     if (!peer->channel) {
         peer->channel.emplace(*contexts_.accepting, unix_s);
+        quiet_.erase(connection);
+        most_known_ = std::max(most_known_, sessions_.size() + strangers_.size() - quiet_.size());
     }
     Bytes answer;
     std::vector<SharedBytes> messages;

@@ -87,6 +87,7 @@ std::size_t LinkCore::count_attached(ConnectionId control, ConnectionKind kind) 
 void LinkCore::forget(const Peer& gone) {
     unsent_.erase(gone.id);
     strangers_.erase(gone.id);
+    quiet_.erase(gone.id);
     attached_.erase({gone.control, gone.id});
     contenders_.erase({gone.control, gone.id});
     const auto* who = gone.channel && gone.channel->peer() ? &*gone.channel->peer() : nullptr;

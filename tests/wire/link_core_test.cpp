@@ -257,7 +257,7 @@ TEST_CASE("strangers that say nothing keep nobody out: the oldest of the busiest
           "[wire][admission]") {
     Stage stage;
     REQUIRE(stage.server.core.accept(1, "198.51.100.7:1", stage.now));  // another host, before all others
-    const ConnectionId last = LinkLimits{}.unauthenticated + 500;
+    const ConnectionId last = quiet_alone + 500;
     for (ConnectionId id = 2; id <= last; ++id) {
         stage.now += milliseconds(1);
         REQUIRE(stage.server.core.accept(id, "192.0.2.1:" + std::to_string(id), stage.now));
@@ -268,6 +268,27 @@ TEST_CASE("strangers that say nothing keep nobody out: the oldest of the busiest
     CHECK(stage.server.network.expelled.size() == 500);
     stage.join(last + 1, "site-a");
     CHECK(stage.server.take<PeerOpened>().size() == 1);
+}
+
+TEST_CASE("there is room for as many more strangers as the federation's members may need to come back",
+          "[wire][admission]") {
+    Stage stage;
+    for (ConnectionId id = 1; id <= 3; ++id) {
+        stage.join(id, "site-" + std::to_string(id));
+    }
+    for (ConnectionId id = 1; id <= 3; ++id) {  // all are lost, and all of them come back
+        stage.server.core.lose(id, {ErrorKind::disconnected, "connection_lost", "gone"});
+    }
+    stage.server.network.expelled.clear();
+    const ConnectionId room = quiet_alone + 3 * quiet_per_session;
+    for (ConnectionId id = 11; id <= 10 + room; ++id) {
+        stage.now += milliseconds(1);
+        REQUIRE(stage.server.core.accept(id, "192.0.2.1:" + std::to_string(id), stage.now));
+    }
+    CHECK(stage.server.network.expelled.empty());
+    REQUIRE(stage.server.core.accept(11 + room, "192.0.2.2:1", stage.now));
+    CHECK(stage.server.network.expelled.contains(11));
+    CHECK(stage.server.network.expelled.size() == 1);
 }
 
 TEST_CASE("the first message must be hello or attach", "[wire][admission]") {
