@@ -36,6 +36,12 @@ Bytes greeting() {
     return bytes;
 }
 
+/// The last value of a session's update: finite, and its own.
+void mark(Bytes& bytes, std::size_t number) {
+    const auto value = static_cast<float>(number);
+    std::memcpy(bytes.data() + bytes.size() - sizeof value, &value, sizeof value);
+}
+
 std::string ready() {
     using namespace std::string_literals;
     return "\5READY\13Socket-Type\0\0\0\6DEALER\10Identity\0\0\0\0"s;
@@ -61,8 +67,7 @@ struct Swarm::Connection {
 
 struct Swarm::Session {
     std::size_t number = 0;
-    float value = 0;  // the last one of its update: finite, and its own
-    Digest digest;    // of that update
+    Digest digest;  // of its update
     std::optional<ChannelContext> context;
     Connection control;
     Connection bulk;
@@ -91,7 +96,6 @@ Result<std::unique_ptr<Swarm>> Swarm::make(const Authority& authority, std::size
                    issue_certificate(authority, made.key.public_key, made.identity, wall_clock_unix_s()));
         auto session = std::make_unique<Session>();
         session->number = i;
-        session->value = static_cast<float>(i);
         TRY_ASSIGN(session->context, ChannelContext::connecting(made));
         session->control = {.session = session.get(), .kind = ConnectionKind::control};
         session->bulk = {.session = session.get(), .kind = ConnectionKind::bulk};
@@ -131,7 +135,7 @@ void Swarm::prepare(SwarmUpdate update) {
     update_ = std::move(update);
     auto bytes = update_.bytes;
     for (const auto& session : sessions_) {
-        std::memcpy(bytes.data() + bytes.size() - sizeof(float), &session->value, sizeof(float));
+        mark(bytes, session->number);
         session->digest = sha256(bytes);
     }
 }
@@ -471,7 +475,7 @@ void Swarm::serve(Session& session, const Pull& pull) {
         Chunk chunk{pull.transfer, at, total, {nullptr, piece}};
         if (at + piece.size() == total) {
             auto last = to_bytes(piece);
-            std::memcpy(last.data() + last.size() - sizeof(float), &session.value, sizeof(float));
+            mark(last, session.number);
             chunk.payload = std::move(last);
         }
         send(session.bulk, chunk);

@@ -16,23 +16,21 @@ void EarlyMessages::put(const std::string& node, StreamData message) {
     }
     auto& [count, bytes] = held[node];
     while (count > most_waiting_messages || (bytes > most_waiting_bytes && count > 1)) {
-        const auto before = bytes_;
-        drop_eldest_of(node);
+        bytes -= drop_eldest_of(node);
         --count;
-        bytes -= before - bytes_;
     }
     while (bytes_ > most_in_all_ && all_.size() > 1) {
         const auto most = std::ranges::max_element(held, {}, [](const auto& entry) { return entry.second.second; });
-        const auto before = bytes_;
-        drop_eldest_of(most->first);
-        most->second.second -= before - bytes_;
+        most->second.second -= drop_eldest_of(most->first);
     }
 }
 
-void EarlyMessages::drop_eldest_of(const std::string& node) {
+std::uint64_t EarlyMessages::drop_eldest_of(const std::string& node) {
     const auto eldest = std::ranges::find(all_, node, &Early::node);
-    bytes_ -= eldest->message.payload.size();
+    const auto dropped = eldest->message.payload.size();
+    bytes_ -= dropped;
     all_.erase(eldest);
+    return dropped;
 }
 
 std::vector<StreamData> EarlyMessages::take(const Lease& lease) {

@@ -37,7 +37,8 @@ private:
         std::string node;
         StreamData message;
     };
-    void drop_eldest_of(const std::string& node);
+    /// Its bytes.
+    std::uint64_t drop_eldest_of(const std::string& node);
 
     std::uint64_t most_in_all_;
     std::uint64_t bytes_ = 0;

@@ -11,6 +11,7 @@
 #include "coordinator/experiment_machine.h"
 
 namespace causeway {
+
 /// Whether the next round depends on this one's evaluation.
 bool ExperimentMachine::judged(std::uint32_t round) const {
     return config_.evaluation.patience > 0 && evaluation_due(round);

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "split/round_walk.h"
+#include "split/segment_memory.h"
 
 namespace causeway {
 namespace {
@@ -197,7 +198,8 @@ double turn_seconds(const ClientProfile& client, const SplitCosts& costs, std::s
 
 std::uint64_t host_memory(std::size_t groups, const SplitCosts& costs) {
     const std::uint64_t segment = costs.server_segment_bytes * (1 + costs.optimizer_moments);
-    return groups * (2 * segment + costs.server_segment_bytes + costs.host_activation_bytes) + 4 * segment;
+    const std::uint64_t of_group = 2 * segment + costs.server_segment_bytes + costs.host_activation_bytes;
+    return groups * of_group + copies_of_a_turn * segment;
 }
 
 RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const SplitCosts& costs) {

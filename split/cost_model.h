@@ -115,7 +115,7 @@ double line_up(const ClientProfile& client, const SplitCosts& costs);
 double line_down(const ClientProfile& client, const SplitCosts& costs);
 
 /// Server segments of M groups with their optimizer state, twice for rollback, and one batch's activations each; and
-/// once four times a segment with its state, for the turn that begins or ends (segment_memory.h).
+/// once what a turn takes that begins or ends (segment_memory.h).
 std::uint64_t host_memory(std::size_t groups, const SplitCosts& costs);
 
 }  // namespace causeway

@@ -9,7 +9,6 @@ namespace causeway {
 
 SegmentMemory segment_memory(const Chain& chain, const std::vector<LayerInterval>& layers, std::uint64_t moments) {
     constexpr std::uint64_t value_bytes = sizeof(float);
-    constexpr std::uint64_t copies_of_a_turn = 4;
     SegmentMemory memory;
     for (const auto& part : layers) {
         std::uint64_t elements = 0;

@@ -15,6 +15,9 @@
 
 namespace causeway {
 
+/// Of a segment with its optimizer state, while a turn begins or ends: once, however many groups.
+constexpr std::uint64_t copies_of_a_turn = 4;
+
 struct SegmentMemory {
     std::uint64_t fixed = 0;    // bytes, whatever a batch's size
     std::uint64_t per_row = 0;  // and for each example of a batch
