@@ -45,7 +45,7 @@ Json parsed(const Line& line) {
     return Json::parse(line.entry).value_or(Json::object());
 }
 
-void print(const std::deque<Line>& lines, Output output) {
+void print_entry(const std::deque<Line>& lines, Output output) {
     std::vector<std::vector<std::string>> rows;
     for (const auto& line : lines) {
         const auto entry = parsed(line);
@@ -146,7 +146,7 @@ int run_audit_show(const AuditOptions& options, Output output) {
     if (!read) {
         return output.error(read.error());
     }
-    print(lines, output);
+    print_entry(lines, output);
     return exit_done;
 }
 

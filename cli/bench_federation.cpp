@@ -15,7 +15,7 @@
 namespace causeway::cli {
 namespace {
 
-constexpr Duration rest = std::chrono::seconds(5);
+constexpr Duration federation_rest = std::chrono::seconds(5);
 
 struct Setup {
     std::uint32_t clients = 8;
@@ -27,7 +27,7 @@ struct Setup {
 };
 
 /// Next to no training: one example a client.
-std::string experiment_text(const Setup& setup) {
+std::string federated_experiment_text(const Setup& setup) {
     return fmt::format(R"(
 [experiment]
 name   = "bench"
@@ -65,7 +65,7 @@ std::string tiny_dataset(const Setup& setup) {
 Result<std::unique_ptr<LocalFederation>> start(const BenchFolder& folder, const Setup& setup) {
     TRY(write_file_durably(folder.path / "bench.csv", as_bytes(tiny_dataset(setup))));
     LocalOptions options;
-    TRY_ASSIGN(options.experiment, read_experiment_or_fail(experiment_text(setup), "bench"));
+    TRY_ASSIGN(options.experiment, read_experiment_or_fail(federated_experiment_text(setup), "bench"));
     options.dataset = folder.path / "bench.csv";
     options.folder = folder.path / "federation";
     TRY(make_private_folder(options.folder));
@@ -79,7 +79,7 @@ Result<std::unique_ptr<LocalFederation>> start(const BenchFolder& folder, const 
     return LocalFederation::start(std::move(options));
 }
 
-double median_of(std::vector<double> values) {
+double median_figure(std::vector<double> values) {
     std::ranges::sort(values);
     return values.empty() ? 0 : values[values.size() / 2];
 }
@@ -160,7 +160,7 @@ Result<std::vector<BenchRow>> bench_rounds(const BenchOptions&) {
     }
     const double used = cpu_of(*federation) - cpu;
     federation->stop();
-    const double median = median_of(times);
+    const double median = median_figure(times);
     const auto rounds = static_cast<double>(std::max<std::size_t>(times.size(), 1));
     return std::vector{
         BenchRow{"8 clients, 100,035 parameters, durable commits", 1 / median, "rounds/s",
@@ -172,8 +172,7 @@ Result<std::vector<BenchRow>> bench_rounds(const BenchOptions&) {
         BenchRow{"the same, clients that have worked before", 1e3 * to_first.at(1), "ms", "all of round 1", ""},
         BenchRow{"from submit to the first training step of these", 1e3 * to_step.at(1), "ms",
                  "of the client that came last", "20 or less"},
-        BenchRow{"bytes up a round", median_of(up), "MB",
-                 "at the socket; 8 x 400 KB of values", ""}};
+        BenchRow{"bytes up a round", median_figure(up), "MB", "at the socket; 8 x 400 KB of values", ""}};
 }
 
 /// Two clients and a model of a few values: all that is left of a round is what it leaves behind.
@@ -228,10 +227,10 @@ Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
     const auto formula = 16 * parameters + 8 * parameters + 6 * update + 12 * 2 * (std::uint64_t{1} << 20);
     const double moved = 1e-9 * static_cast<double>(12 * update);
     return std::vector{
-        BenchRow{"6 clients, 100 MB each way: one round", median_of(times), "s", "trains one example", ""},
-        BenchRow{"both ways in that time", moved / median_of(times), "GB/s", "", ""},
-        BenchRow{"updates, from the first offer to the last addition", moved / 2 / median_of(collected), "GB/s",
-                 fmt::format("{:.2f} s; the others still write theirs in it", median_of(collected)), "0.6 or more"},
+        BenchRow{"6 clients, 100 MB each way: one round", median_figure(times), "s", "trains one example", ""},
+        BenchRow{"both ways in that time", moved / median_figure(times), "GB/s", "", ""},
+        BenchRow{"updates, from the first offer to the last addition", moved / 2 / median_figure(collected), "GB/s",
+                 fmt::format("{:.2f} s; the others still write theirs in it", median_figure(collected)), "0.6 or more"},
         BenchRow{"the coordinator's peak memory", megabytes(peak), "MB",
                  "16 P + 4 P x 2 + 6 updates + sessions x 2 frames",
                  fmt::format("{:.0f} or less", megabytes(formula))}};
@@ -240,17 +239,17 @@ Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
 Result<std::vector<BenchRow>> bench_idle(const BenchOptions&) {
     const BenchFolder folder;
     TRY_ASSIGN(const auto federation, start(folder, {}));
-    wait_for(rest);
+    wait_for(federation_rest);
     const auto coordinator = federation->processes()[0].pid();
     const auto client = federation->processes()[1].pid();
     const auto before = process_usage(coordinator);
     const auto client_before = process_usage(client);
-    wait_for(rest);
+    wait_for(federation_rest);
     const auto after = process_usage(coordinator);
     const auto client_after = process_usage(client);
     federation->stop();
     const auto share = [](const ProcessUsage& from, const ProcessUsage& to) {
-        return 100 * (to.cpu_seconds - from.cpu_seconds) / seconds(rest);
+        return 100 * (to.cpu_seconds - from.cpu_seconds) / seconds(federation_rest);
     };
     return std::vector{
         BenchRow{"the coordinator's memory with 8 clients", megabytes(after.resident), "MB", "resident", "40 or less"},
@@ -363,7 +362,7 @@ Result<std::vector<BenchRow>> bench_faults(const BenchOptions&) {
     TRY_ASSIGN(const auto cut_off, fault_times(Fault::cut_off));
     const auto row = [](const char* name, const std::vector<double>& times, const char* target) {
         const double longest = times.empty() ? 0 : std::ranges::max(times);
-        return BenchRow{name, median_of(times), "s",
+        return BenchRow{name, median_figure(times), "s",
                         fmt::format("{} times, the longest {:.2f} s", times.size(), longest), target};
     };
     return std::vector{row("a client killed: until the next commit without it", killed, "0.5 or less"),

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t sum_elements = 4 << 20;  // 16 MiB of f32, far above the caches
 constexpr int repeats = 9;
 
-std::vector<float> random_values(std::size_t count, std::uint64_t layer) {
+std::vector<float> random_update(std::size_t count, std::uint64_t layer) {
     RandomStream random({.seed = 1, .purpose = "bench", .layer = layer});
     std::vector<float> values(count);
     for (auto& value : values) {
@@ -29,7 +29,7 @@ BenchRow sum_row(std::size_t updates, double copy_rate) {
     std::vector<std::vector<float>> values;
     std::vector<ExactTerm> terms;
     for (std::size_t k = 0; k < updates; ++k) {
-        values.push_back(random_values(sum_elements, k));
+        values.push_back(random_update(sum_elements, k));
         terms.push_back({values.back().data(), 17});
     }
     std::vector<std::int64_t> high(sum_elements);
@@ -43,7 +43,7 @@ BenchRow sum_row(std::size_t updates, double copy_rate) {
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
-    const auto from = random_values(sum_elements, 9);
+    const auto from = random_update(sum_elements, 9);
     std::vector<float> to(sum_elements);
     const double copy = 4e-9 * sum_elements / median_seconds(repeats, [&] { to = from; });
     return std::vector{BenchRow{"copy of the same bytes", copy, "GB/s", "", ""}, sum_row(1, copy), sum_row(8, copy)};
@@ -54,7 +54,7 @@ Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {
     TRY_ASSIGN(auto store, Store::open(folder.path));
     TRY_ASSIGN(auto snapshots, Snapshots::open(folder.path));
     TRY(store.execute(std::vector<Persist>{SaveExperiment{1, "bench", "", "running", "", "bench"}}));
-    const auto values = random_values(100'000, 1);
+    const auto values = random_update(100'000, 1);
     auto model = to_bytes(std::as_bytes(std::span(values)));
     std::uint32_t round = 0;
     const auto before = store.flushes() + snapshots.flushes();

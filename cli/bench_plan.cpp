@@ -19,7 +19,7 @@ namespace causeway::cli {
 namespace {
 
 constexpr std::uint64_t federations = 10;
-constexpr std::uint32_t batch = 32;
+constexpr std::uint32_t planned_batch = 32;
 constexpr const char* rule = "optimizer = { kind = \"sgd\", learning_rate = 0.01, momentum = 0.9 }";
 
 std::string name_of(const Chain& chain, const PlanRow& row) {
@@ -59,8 +59,8 @@ Result<std::vector<BenchRow>> one_federation(std::uint64_t seed, const std::shar
     ASSERT(chain);
     TRY_ASSIGN(const auto optimizer, parse_optimizer("sgd learning_rate=0.01 momentum=0.9"));
     PlanInput input{.chain = *chain, .clients = drawn_clients(random), .times = {}, .host = drawn_host(random)};
-    TRY_ASSIGN(input.times, measure_layers(*chain, optimizer, batch, std::chrono::milliseconds(200)));
-    input.batch = batch;
+    TRY_ASSIGN(input.times, measure_layers(*chain, optimizer, planned_batch, std::chrono::milliseconds(200)));
+    input.batch = planned_batch;
     input.optimizer_moments = 1;
     TRY_ASSIGN(const auto rows, predict_rounds(input));
     const auto* chosen = best_row(rows);

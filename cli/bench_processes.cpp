@@ -15,8 +15,8 @@ namespace causeway::cli {
 namespace {
 
 constexpr std::uint64_t blob_bytes = 256 << 20;
-constexpr std::size_t queue_limit = 4096;
-constexpr Duration bound = std::chrono::seconds(60);
+constexpr std::size_t processes_queue_limit = 4096;
+constexpr Duration processes_bound = std::chrono::seconds(60);
 constexpr int pulls = 3;
 
 std::shared_ptr<const Bytes> make_blob() {
@@ -38,7 +38,7 @@ Result<Credentials> credentials(const Authority& authority, Role role, const std
 }
 
 LinkQueues make_queues() {
-    return {std::make_shared<LinkEvents>(queue_limit), std::make_shared<LinkEvents>(queue_limit)};
+    return {std::make_shared<LinkEvents>(processes_queue_limit), std::make_shared<LinkEvents>(processes_queue_limit)};
 }
 
 double processor_seconds(int who) {
@@ -69,7 +69,7 @@ struct Puller {
         limits.in_memory = 2 * blob_bytes;
         engine = std::make_unique<TransferEngine>(*link, queues.bulk, nothing, limits);
         connection = link->connect({.to = address});
-        while (const auto event = queues.control->pop_for(bound)) {
+        while (const auto event = queues.control->pop_for(processes_bound)) {
             if (std::holds_alternative<PeerOpened>(*event)) {
                 link->send(connection, Hello{.software = "bench"});
             }
@@ -91,7 +91,7 @@ struct Puller {
         Fetch fetch{.digest = digest, .bytes = blob_bytes, .destination = file};
         fetch.in_memory_up_to = where == Where::memory ? blob_bytes : 0;
         engine->fetch(connection, fetch, [done](Result<FetchedBlob> result) { done->push(std::move(result)); });
-        const auto result = done->pop_for(bound);
+        const auto result = done->pop_for(processes_bound);
         if (!result) {
             return fail(ErrorKind::timed_out, "stalled", "the pull did not end");
         }
@@ -100,9 +100,9 @@ struct Puller {
     }
 };
 
-Result<Address> wait_for_server(const BenchFolder& folder, Process& server) {
+Result<Address> wait_for_pull_server(const BenchFolder& folder, Process& server) {
     BoundedQueue<int> nothing(1);
-    for (const auto deadline = real_now() + bound; real_now() < deadline && server.running();) {
+    for (const auto deadline = real_now() + processes_bound; real_now() < deadline && server.running();) {
         if (const auto text = read_file(folder.path / "address", 256)) {
             return parse_address(as_text(*text));
         }
@@ -111,7 +111,7 @@ Result<Address> wait_for_server(const BenchFolder& folder, Process& server) {
     return fail(ErrorKind::io, "cannot_start", "the serving process did not start: " + server.log_tail());
 }
 
-Status write_credentials(const BenchFolder& folder) {
+Status write_pull_credentials(const BenchFolder& folder) {
     TRY_ASSIGN(const auto authority, make_authority("bench", wall_clock_unix_s()));
     for (const auto& [role, name] : {std::pair(Role::coordinator, "server"), std::pair(Role::client, "client")}) {
         TRY_ASSIGN(const auto made, credentials(authority, role, name));
@@ -135,7 +135,7 @@ Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options) {
     const TransferEngine engine(*link, queues.bulk,
                                 [&](const Digest&, const PeerIdentity&) -> Result<Blob> { return Blob(blob); });
     TRY(write_file_durably(folder / "address", as_bytes(Address{"127.0.0.1", link->port()}.text())));
-    while (const auto event = queues.control->pop_for(bound)) {
+    while (const auto event = queues.control->pop_for(processes_bound)) {
         const auto* message = std::get_if<PeerMessage>(&*event);
         if (message && std::holds_alternative<Hello>(message->message)) {
             link->send(message->connection, Welcome{.session = message->connection, .federation = "bench"});
@@ -150,11 +150,11 @@ Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options) {
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions&) {
     const BenchFolder folder;
     TRY(prepare_process_for_links(16));
-    TRY(write_credentials(folder));
+    TRY(write_pull_credentials(folder));
     TRY_ASSIGN(auto server,
                Process::start({own_path().string(), "bench", "transfer-server", "--data", folder.path.string()}, "",
                               folder.path / "server.log"));
-    TRY_ASSIGN(const auto address, wait_for_server(folder, server));
+    TRY_ASSIGN(const auto address, wait_for_pull_server(folder, server));
     const auto digest = sha256(*make_blob());
     std::vector<double> to_memory;
     std::vector<double> to_file;

@@ -18,10 +18,10 @@ namespace causeway::cli {
 namespace {
 
 constexpr std::size_t session_count = 1000;
-constexpr Duration bound = std::chrono::seconds(40);
-constexpr Duration rest = std::chrono::seconds(4);
+constexpr Duration sessions_bound = std::chrono::seconds(40);
+constexpr Duration sessions_rest = std::chrono::seconds(4);
 
-constexpr std::string_view experiment = R"(
+constexpr std::string_view sessions_experiment = R"(
 [experiment]
 name   = "bench-sessions"
 rounds = 1
@@ -69,7 +69,7 @@ struct Stage {
     }
     Status find_coordinator() {
         BoundedQueue<int> nothing(1);
-        for (const auto deadline = real_now() + bound; real_now() < deadline && coordinator->running();) {
+        for (const auto deadline = real_now() + sessions_bound; real_now() < deadline && coordinator->running();) {
             if (const auto text = read_file(state / "operator" / "address", 256)) {
                 TRY_ASSIGN(const auto found, parse_address(trim(as_text(*text))));
                 address.port = found.port;
@@ -82,7 +82,7 @@ struct Stage {
     /// Seconds until all sessions are there.
     Result<double> run_until(std::string_view what, const std::function<std::size_t()>& count) {
         const auto begin = real_now();
-        if (!swarm->run(bound, [&] { return count() >= session_count; })) {
+        if (!swarm->run(sessions_bound, [&] { return count() >= session_count; })) {
             return fail(ErrorKind::timed_out, "bench_failed",
                         fmt::format("{} of {} sessions: {}; {}", count(), session_count, what, swarm->complaint()));
         }
@@ -105,15 +105,16 @@ Status Stage::admit() {
 }
 
 Status Stage::measure_rest(const ProcessUsage& before) {
-    swarm->run(rest, [] { return false; });
+    swarm->run(sessions_rest, [] { return false; });
     const auto begin = usage();
-    swarm->run(rest, [] { return false; });
+    swarm->run(sessions_rest, [] { return false; });
     const auto end = usage();
     const auto resident = end.resident > before.resident ? end.resident - before.resident : 0;
     rows.push_back({"memory of an idle session", 1e-3 * static_cast<double>(resident) / session_count, "KB",
                     "the coordinator's resident memory, the increase", "80 or less"});
-    rows.push_back({"heartbeats of 1,000 idle sessions", 100 * (end.cpu_seconds - begin.cpu_seconds) / seconds(rest),
-                    "% of a core", "", "4 or less"});
+    rows.push_back({"heartbeats of 1,000 idle sessions",
+                    100 * (end.cpu_seconds - begin.cpu_seconds) / seconds(sessions_rest), "% of a core", "",
+                    "4 or less"});
     return {};
 }
 
@@ -122,8 +123,8 @@ Status Stage::round() {
     TRY(run_until("attached", [&] { return swarm->attached(); }));
     TRY_ASSIGN(const auto session, OperatorSession::connect(state));
     TRY(session->ask("experiment.submit",
-                     Json::object().set("file", std::string(experiment)).set("file_name", "bench-sessions")));
-    if (!swarm->run(bound, [&] { return swarm->assigned() > 0; })) {
+                     Json::object().set("file", std::string(sessions_experiment)).set("file_name", "bench-sessions")));
+    if (!swarm->run(sessions_bound, [&] { return swarm->assigned() > 0; })) {
         return fail(ErrorKind::timed_out, "bench_failed", "nobody was assigned; " + swarm->complaint());
     }
     TRY_ASSIGN(const double broadcast, run_until("have the model", [&] { return swarm->models(); }));

@@ -18,10 +18,10 @@ using namespace simulation;
 constexpr std::uint32_t many_rounds = 2000;
 constexpr std::uint32_t few_rounds = 3;
 constexpr std::size_t many_clients = 10'000;
-constexpr Duration bound = std::chrono::hours(1000);
+constexpr Duration simulate_bound = std::chrono::hours(1000);
 constexpr const char* mix = "80% uplink=10mbit,downlink=50mbit,delay=20ms; 20% uplink=2mbit,delay=80ms";
 
-std::string experiment_text(std::uint32_t rounds, std::size_t clients) {
+std::string simulated_experiment_text(std::uint32_t rounds, std::size_t clients) {
     return fmt::format(
         "[experiment]\nname = \"bench\"\nrounds = {}\n[data]\ndataset = \"none\"\nshape = [8]\n[model]\n"
         "layers = [\"dense 8\"]\n[regime]\npreset = \"fedavg\"\n[sync]\nmin_clients = {}\n"
@@ -56,12 +56,12 @@ double resident() {
 }
 
 /// Real seconds of the rounds, the world still there.
-Result<double> play(ModelledWorld& modelled, std::uint32_t rounds) {
+Result<double> play_bench(ModelledWorld& modelled, std::uint32_t rounds) {
     auto& world = *modelled.world;
     TRY(start_and_wait(world));
     const auto begin = real_now();
-    world.submit(experiment_text(rounds, modelled.clients.size()));
-    if (!world.run_until([&world] { return world.over(1); }, bound) || world.rounds(1) != rounds) {
+    world.submit(simulated_experiment_text(rounds, modelled.clients.size()));
+    if (!world.run_until([&world] { return world.over(1); }, simulate_bound) || world.rounds(1) != rounds) {
         return fail(ErrorKind::io, "bench_failed", "the simulated run failed: " + world.reason(1));
     }
     for (const auto& rule : world.broken_rules()) {
@@ -77,14 +77,14 @@ Result<std::vector<BenchRow>> bench_simulate(const BenchOptions&) {
     std::vector<double> rates;
     for (int i = 0; i < 5; ++i) {
         ModelledWorld modelled(ten);
-        TRY_ASSIGN(const auto time, play(modelled, many_rounds));
+        TRY_ASSIGN(const auto time, play_bench(modelled, many_rounds));
         rates.push_back(many_rounds / time);
     }
     std::ranges::sort(rates);
     TRY_ASSIGN(const auto thousands, setup_of(many_clients));
     const auto before = resident();
     ModelledWorld modelled(thousands);
-    TRY_ASSIGN(const auto time, play(modelled, few_rounds));
+    TRY_ASSIGN(const auto time, play_bench(modelled, few_rounds));
     const auto memory = resident() - before;
     const auto& world = *modelled.world;
     const auto log = world.log(1);

@@ -17,7 +17,7 @@
 namespace causeway::cli {
 namespace {
 
-constexpr std::size_t batch = 32;
+constexpr std::size_t split_batch = 32;
 constexpr std::size_t batches = 40;  // of an epoch
 constexpr std::size_t features = 256;
 constexpr std::size_t cut_width = 512;  // values of an example that cross the cut: 64 KiB a batch
@@ -26,7 +26,7 @@ constexpr int many_epochs = 5;
 constexpr int passes = 2;
 constexpr int rounds = 6;  // the first, in which kernels are made, does not count
 
-std::string experiment_text(const std::string& regime, int epochs) {
+std::string split_experiment_text(const std::string& regime, int epochs) {
     return fmt::format(R"(
 [experiment]
 name   = "bench"
@@ -48,12 +48,12 @@ min_clients = 1
 [evaluation]
 where = "none"
 )",
-                       rounds, features, cut_width, batch, epochs, regime);
+                       rounds, features, cut_width, split_batch, epochs, regime);
 }
 
 std::string dataset() {
     std::string text;
-    for (std::size_t row = 0; row < batch * batches; ++row) {
+    for (std::size_t row = 0; row < split_batch * batches; ++row) {
         for (std::size_t column = 0; column < features; ++column) {
             text += fmt::format("{},", (row * 7 + column * 3) % 5);
         }
@@ -67,7 +67,7 @@ Result<double> round_seconds(const std::string& regime, int epochs) {
     const BenchFolder folder;
     TRY(write_file_durably(folder.path / "bench.csv", as_bytes(dataset())));
     LocalOptions options;
-    TRY_ASSIGN(options.experiment, read_experiment_or_fail(experiment_text(regime, epochs), "bench"));
+    TRY_ASSIGN(options.experiment, read_experiment_or_fail(split_experiment_text(regime, epochs), "bench"));
     options.dataset = folder.path / "bench.csv";
     options.folder = folder.path / "federation";
     TRY(make_private_folder(options.folder));
@@ -114,7 +114,7 @@ Result<std::vector<BenchRow>> bench_split(const BenchOptions&) {
     for (int pass = 0; pass < passes; ++pass) {  // in turn, for the machine is not the same all the time
         TRY(one.look());
         TRY(two.look());
-        TRY_ASSIGN(const double way, stream_round_trip(batch * cut_width * sizeof(float)));
+        TRY_ASSIGN(const double way, stream_round_trip(split_batch * cut_width * sizeof(float)));
         hops = std::min(hops, way);
     }
     const double whole = one.step();

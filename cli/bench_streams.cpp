@@ -13,18 +13,18 @@
 namespace causeway::cli {
 namespace {
 
-constexpr std::size_t queue_limit = 256;
-constexpr Duration bound = std::chrono::seconds(30);
-constexpr std::uint64_t experiment = 1;
+constexpr std::size_t streams_queue_limit = 256;
+constexpr Duration streams_bound = std::chrono::seconds(30);
+constexpr std::uint64_t streams_experiment = 1;
 constexpr std::size_t warm_up = 50;
 constexpr std::size_t round_trips = 1000;
 constexpr std::size_t flood_messages = 512;
 
 StreamData make_message(std::size_t size, std::uint32_t batch) {
-    return {{1, experiment, 1, 1}, 0, 0, 0, batch, 0, 1, 0, size, Bytes(size, std::byte{7})};
+    return {{1, streams_experiment, 1, 1}, 0, 0, 0, batch, 0, 1, 0, size, Bytes(size, std::byte{7})};
 }
 
-Status write_credentials(const BenchFolder& folder) {
+Status write_stream_credentials(const BenchFolder& folder) {
     TRY_ASSIGN(const auto authority, make_authority("bench", wall_clock_unix_s()));
     for (const auto& [role, name] : {std::pair(Role::host, "host"), std::pair(Role::client, "client")}) {
         Credentials made{{authority.federation, role, name}, make_key(), {}, authority.certificate};
@@ -38,8 +38,8 @@ Status write_credentials(const BenchFolder& folder) {
 
 /// One node: its link and streams.
 struct Side {
-    std::shared_ptr<LinkEvents> control = std::make_shared<LinkEvents>(queue_limit);
-    std::shared_ptr<LinkEvents> events = std::make_shared<LinkEvents>(queue_limit);
+    std::shared_ptr<LinkEvents> control = std::make_shared<LinkEvents>(streams_queue_limit);
+    std::shared_ptr<LinkEvents> events = std::make_shared<LinkEvents>(streams_queue_limit);
     BoundedQueue<Error> lost{16};
     std::unique_ptr<Link> link;
     std::unique_ptr<Streams> streams;
@@ -57,16 +57,17 @@ struct Side {
     }
     Status meet(const std::filesystem::path& peer, std::vector<std::string> addresses) {
         TRY_ASSIGN(const auto its, load_credentials(peer));
-        streams->roster({{{its.identity.node, std::string(to_string(its.identity.role)),
-                           certificate_fingerprint(its.certificate), experiment, std::move(addresses), 60'000}}},
-                        real_now());
+        streams->roster(
+            {{{its.identity.node, std::string(to_string(its.identity.role)), certificate_fingerprint(its.certificate),
+               streams_experiment, std::move(addresses), 60'000}}},
+            real_now());
         return {};
     }
 };
 
-Result<std::string> wait_for_server(const BenchFolder& folder, Process& server) {
+Result<std::string> wait_for_stream_server(const BenchFolder& folder, Process& server) {
     BoundedQueue<int> nothing(1);
-    for (const auto deadline = real_now() + bound; real_now() < deadline && server.running();) {
+    for (const auto deadline = real_now() + streams_bound; real_now() < deadline && server.running();) {
         if (const auto text = read_file(folder.path / "address", 256)) {
             return std::string(as_text(*text));
         }
@@ -86,11 +87,11 @@ double own_processor_seconds() {
 
 struct Meter {
     Side client;
-    BoundedQueue<StreamData> answers{queue_limit};
+    BoundedQueue<StreamData> answers{streams_queue_limit};
     std::vector<BenchRow> rows;
 
     Status wait_for_answer() {
-        if (answers.pop_for(bound)) {
+        if (answers.pop_for(streams_bound)) {
             return {};
         }
         const auto why = client.lost.try_pop();
@@ -159,7 +160,7 @@ Result<std::vector<BenchRow>> serve_streams(const BenchOptions& options) {
     TRY(host.start(folder / "host", Address{"127.0.0.1", 0}, deliver));
     TRY(host.meet(folder / "client", {}));
     TRY(write_file_durably(folder / "address", as_bytes(Address{"127.0.0.1", host.link->port()}.text())));
-    (void)host.lost.pop_for(2 * bound);  // the other side has ended
+    (void)host.lost.pop_for(2 * streams_bound);  // the other side has ended
     return std::vector<BenchRow>{};
 }
 
@@ -168,11 +169,11 @@ namespace {
 /// Two processes that have met, for as long as a measurement takes.
 Status with_peer(const std::function<Status(Meter&, int server)>& measure) {
     const BenchFolder folder;
-    TRY(write_credentials(folder));
+    TRY(write_stream_credentials(folder));
     TRY_ASSIGN(auto server,
                Process::start({own_path().string(), "bench", "streams-server", "--data", folder.path.string()}, "",
                               folder.path / "server.log"));
-    TRY_ASSIGN(const auto address, wait_for_server(folder, server));
+    TRY_ASSIGN(const auto address, wait_for_stream_server(folder, server));
     Meter meter;
     TRY(meter.client.start(folder.path / "client", std::nullopt,
                            [&](const std::string&, StreamData message) { meter.answers.push(std::move(message)); }));

@@ -74,7 +74,7 @@ const std::vector<Workload>& workloads() {
     return list;
 }
 
-std::vector<float> random_values(std::size_t count) {
+std::vector<float> random_inputs(std::size_t count) {
     RandomStream random({.seed = 1, .purpose = "bench"});
     std::vector<float> values(count);
     for (auto& value : values) {
@@ -88,7 +88,7 @@ Dataset random_dataset(std::size_t examples, const Shape& shape, std::uint32_t c
     dataset.name = "random";
     dataset.shape = shape;
     dataset.classes = classes;
-    dataset.features = random_values(examples * static_cast<std::size_t>(element_count(shape)));
+    dataset.features = random_inputs(examples * static_cast<std::size_t>(element_count(shape)));
     for (std::size_t i = 0; i < examples; ++i) {
         dataset.labels.push_back(static_cast<std::uint32_t>(i % classes));
     }
@@ -115,8 +115,8 @@ struct ProductTimes {
 Result<ProductTimes> time_product(const ops::MatmulShape& shape, int threads) {
     TRY_ASSIGN(const auto device, Device::open("auto", {.threads = threads}));
     TRY_ASSIGN(auto plan, device.prepare(ops::matmul(shape, ops::Bias::absent)));
-    const auto x = random_values(static_cast<std::size_t>(shape.batch * shape.inputs));
-    const auto w = random_values(static_cast<std::size_t>(shape.outputs * shape.inputs));
+    const auto x = random_inputs(static_cast<std::size_t>(shape.batch * shape.inputs));
+    const auto w = random_inputs(static_cast<std::size_t>(shape.outputs * shape.inputs));
     std::vector<float> y(static_cast<std::size_t>(shape.batch * shape.outputs));
     constexpr int repeats = 100;
     ProductTimes times;

@@ -37,7 +37,7 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
     return options;
 }
 
-Status serve(const CoordinatorOptions& given, Output output) {
+Status serve_federation(const CoordinatorOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
     TRY_ASSIGN(const auto federation, check_name(given.federation).map_error([&](Error error) {
@@ -74,7 +74,7 @@ Status serve(const CoordinatorOptions& given, Output output) {
 }  // namespace
 
 int run_coordinator(const CoordinatorOptions& options, Output output) {
-    const auto served = serve(options, output);
+    const auto served = serve_federation(options, output);
     return served ? exit_done : output.error(served.error());
 }
 

@@ -29,7 +29,7 @@ std::string_view colour(Verdict verdict) {
     return verdict == Verdict::ok ? "32" : verdict == Verdict::warn ? "33" : "31";
 }
 
-void print(const Finding& finding, Output output) {
+void print_finding(const Finding& finding, Output output) {
     output.object(Json::object()
                       .set("event", "check")
                       .set("check", finding.check)
@@ -132,7 +132,7 @@ int run_doctor(const DoctorOptions& options, Output output) {
     if (!all) {
         return output.error(all.error());
     }
-    std::ranges::for_each(*all, [&](const auto& finding) { print(finding, output); });
+    std::ranges::for_each(*all, [&](const auto& finding) { print_finding(finding, output); });
     const auto count = [&](Verdict verdict) {
         return static_cast<std::int64_t>(std::ranges::count(*all, verdict, &Finding::verdict));
     };

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t most_named = 10;  // in a message
 
-std::string number_of(const Json& line) {
+std::string experiment_number(const Json& line) {
     return std::to_string(line["id"].integer());
 }
 
@@ -22,7 +22,7 @@ std::string number_of(const Json& line) {
 std::string newest(const std::vector<Json>& lines) {
     std::vector<std::string> known;
     for (auto line = lines.rbegin(); line != lines.rend() && known.size() < most_named; ++line) {
-        known.push_back(fmt::format("{} ({})", number_of(*line), (*line)["name"].text()));
+        known.push_back(fmt::format("{} ({})", experiment_number(*line), (*line)["name"].text()));
     }
     return join(known, ", ") + (lines.size() > known.size() ? ", ..." : "");
 }
@@ -58,7 +58,7 @@ Result<Json> choose_experiment(OperatorSession& session, const std::string& want
         return lines.back();
     }
     // A number first: a name of digits only is reached by its number.
-    const auto numbered = std::ranges::find(lines, wanted, number_of);
+    const auto numbered = std::ranges::find(lines, wanted, experiment_number);
     if (numbered != lines.end()) {
         return *numbered;
     }
@@ -67,7 +67,7 @@ Result<Json> choose_experiment(OperatorSession& session, const std::string& want
     for (const auto& line : lines) {
         if (line["name"].text() == wanted) {
             chosen = &line;
-            numbers.push_back(number_of(line));
+            numbers.push_back(experiment_number(line));
         }
     }
     if (chosen == nullptr) {

@@ -120,7 +120,7 @@ std::array<std::string, 2> cells(std::string one, std::string other) {
     return {cell(one), cell(other)};
 }
 
-std::string number(double value, double scale, const char* unit) {
+std::string compared_number(double value, double scale, const char* unit) {
     return std::isfinite(value) ? fmt::format("{:.4f}{}", scale * value, unit) : "-";
 }
 
@@ -133,9 +133,9 @@ std::vector<std::vector<std::string>> figure_rows(const std::array<Outcome, 2>& 
     const auto bytes = [](double value) { return format_bytes(static_cast<std::uint64_t>(std::max(value, 0.0))); };
     return {figures("state", both, [](const Outcome& o) { return o.saved.state; }),
             figures("rounds", both, [](const Outcome& o) { return std::to_string(o.rounds); }),
-            figures("accuracy", both, [](const Outcome& o) { return number(o.accuracy, 100, " %"); }),
-            figures("evaluation loss", both, [](const Outcome& o) { return number(o.loss, 1, ""); }),
-            figures("training loss", both, [](const Outcome& o) { return number(o.train_loss, 1, ""); }),
+            figures("accuracy", both, [](const Outcome& o) { return compared_number(o.accuracy, 100, " %"); }),
+            figures("evaluation loss", both, [](const Outcome& o) { return compared_number(o.loss, 1, ""); }),
+            figures("training loss", both, [](const Outcome& o) { return compared_number(o.train_loss, 1, ""); }),
             figures("bytes up", both, [&](const Outcome& o) { return bytes(o.bytes_up); }),
             figures("bytes down", both, [&](const Outcome& o) { return bytes(o.bytes_down); }),
             figures("time", both, [](const Outcome& o) { return format_duration(from_seconds(o.time)); })};
@@ -153,7 +153,7 @@ Json json_of(const std::vector<Difference>& differing) {
     return all;
 }
 
-void show(const std::vector<Difference>& differing, const std::array<Outcome, 2>& both, Output output) {
+void show_comparison(const std::vector<Difference>& differing, const std::array<Outcome, 2>& both, Output output) {
     output.object(Json::object()
                       .set("event", "comparison")
                       .set("settings", json_of(differing))
@@ -182,7 +182,7 @@ Result<int> compare(const CompareOptions& options, Output output) {
         both[i] = outcome_of(history);
         settings[i] = settings_of(history.log.saved.file);
     }
-    show(differences(settings[0], settings[1]), both, output);
+    show_comparison(differences(settings[0], settings[1]), both, output);
     return exit_done;
 }
 

@@ -322,7 +322,7 @@ void show_members(const RunHistory& history, std::uint32_t round, Output output)
     output.line(table({"member", "distribute", "train", "collect", "verify", "aggregate", "end"}, lines));
 }
 
-void show(const Sentences& sentences, ExperimentId experiment, Output output) {
+void show_explanation(const Sentences& sentences, ExperimentId experiment, Output output) {
     for (const auto& sentence : sentences) {
         auto rounds = Json::array();
         for (const auto round : sentence.rounds) {
@@ -355,7 +355,7 @@ Result<int> explain(const ExplainOptions& options, Output output) {
     if (all.size() == before) {
         all.push_back({"left_out", {}, {}, "nobody was dropped, refused or left out"});
     }
-    show(all, id, output);
+    show_explanation(all, id, output);
     if (options.round != 0) {
         show_members(history, options.round, output);
     }

@@ -69,7 +69,7 @@ Result<Experiment> judged(const std::vector<std::string>& set) {
 }
 
 /// errors  invalid: stdin ended, or every try was wrong
-Status ask(const Question& question, std::vector<std::string>& set, Output output) {
+Status ask_fields(const Question& question, std::vector<std::string>& set, Output output) {
     for (int tries = 0; tries < most_tries; ++tries) {
         output.prompt(fmt::format("{} [{}]: ", question.text, question.suggestion));
         std::string line;
@@ -102,7 +102,7 @@ Result<std::vector<std::string>> choices(const InitOptions& options, Output outp
     std::vector<std::string> set;
     if (answers_questions(options, output)) {
         for (const auto& question : questions) {
-            TRY(ask(question, set, output));
+            TRY(ask_fields(question, set, output));
         }
         return set;
     }

@@ -173,7 +173,7 @@ Status warn(OperatorSession& session, const GivenData& given, const SaveExperime
     return {};
 }
 
-void show(const ReplayedRound& round, ExperimentId experiment, Output output) {
+void show_replay(const ReplayedRound& round, ExperimentId experiment, Output output) {
     auto differs = Json::array();
     for (const auto& node : round.differs) {
         differs.push(node);
@@ -207,7 +207,7 @@ Result<std::optional<ReplayedRound>> replay_one(const RunLog& log, Nodes& nodes,
     std::optional<ReplayedRound> last;
     const auto find = [&](const std::string& node) -> Result<ClientWork*> { return nodes.clients.at(node).get(); };
     const auto each = [&](const ReplayedRound& round) {
-        show(round, log.saved.experiment, output);
+        show_replay(round, log.saved.experiment, output);
         last = round;
         return round.same();
     };

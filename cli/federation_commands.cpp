@@ -11,18 +11,18 @@
 namespace causeway::cli {
 namespace {
 
-Result<Json> ask(const std::string& state, const std::string& verb, const Json& body) {
+Result<Json> ask_daemon(const std::string& state, const std::string& verb, const Json& body) {
     TRY_ASSIGN(const auto session, OperatorSession::connect(state));
     return session->ask(verb, body);
 }
 
 Result<Json> new_token(const TokenOptions& options) {
     TRY_ASSIGN(const auto expires, parse_duration_option("--expires", options.expires));
-    return ask(options.state, "token.new",
-               Json::object()
-                   .set("name", options.name)
-                   .set("role", options.role)
-                   .set("expires_seconds", static_cast<std::int64_t>(seconds(expires))));
+    return ask_daemon(options.state, "token.new",
+                      Json::object()
+                          .set("name", options.name)
+                          .set("role", options.role)
+                          .set("expires_seconds", static_cast<std::int64_t>(seconds(expires))));
 }
 
 std::string datasets_text(const Json& node) {
@@ -50,7 +50,7 @@ int run_token_new(const TokenOptions& options, Output output) {
 }
 
 int run_node_revoke(const RevokeOptions& options, Output output) {
-    const auto reply = ask(options.state, "node.revoke", Json::object().set("name", options.name));
+    const auto reply = ask_daemon(options.state, "node.revoke", Json::object().set("name", options.name));
     if (!reply) {
         return output.error(reply.error());
     }
@@ -63,7 +63,7 @@ int run_node_revoke(const RevokeOptions& options, Output output) {
 }
 
 int run_token_list(const TokenListOptions& options, Output output) {
-    const auto reply = ask(options.state, "token.list", Json::object());
+    const auto reply = ask_daemon(options.state, "token.list", Json::object());
     if (!reply) {
         return output.error(reply.error());
     }
@@ -78,7 +78,7 @@ int run_token_list(const TokenListOptions& options, Output output) {
 }
 
 int run_token_revoke(const TokenRevokeOptions& options, Output output) {
-    const auto reply = ask(options.state, "token.revoke", Json::object().set("name", options.name));
+    const auto reply = ask_daemon(options.state, "token.revoke", Json::object().set("name", options.name));
     if (!reply) {
         return output.error(reply.error());
     }
@@ -88,7 +88,7 @@ int run_token_revoke(const TokenRevokeOptions& options, Output output) {
 }
 
 int run_node_list(const NodeListOptions& options, Output output) {
-    const auto reply = ask(options.state, "node.list", Json::object());
+    const auto reply = ask_daemon(options.state, "node.list", Json::object());
     if (!reply) {
         return output.error(reply.error());
     }

@@ -95,7 +95,7 @@ Result<std::uint64_t> memory_option(const std::string& given) {
     return *bytes;
 }
 
-Status serve(const JoinOptions& given, Output output) {
+Status serve_node(const JoinOptions& given, Output output) {
     StopSignal signal([] { std::_Exit(exit_done); });
     TRY(check_state_argument(given.state));
     TRY_ASSIGN(const double slow, given.slow.empty() ? Result<double>(1.0) : simulation::parse_slowness(given.slow));
@@ -150,7 +150,7 @@ Status serve(const JoinOptions& given, Output output) {
 }  // namespace
 
 int run_join(const JoinOptions& options, Output output) {
-    const auto served = serve(options, output);
+    const auto served = serve_node(options, output);
     return served ? exit_done : output.error(served.error());
 }
 

@@ -88,7 +88,7 @@ Result<Passes> run_passes(Trainer& trainer, const Chain& chain, const OptimizerS
     return all;
 }
 
-double median_of(const Passes& passes, std::size_t instruction) {
+double median_time(const Passes& passes, std::size_t instruction) {
     std::vector<double> times;
     for (const auto& pass : passes) {
         times.push_back(pass[instruction]);
@@ -113,11 +113,11 @@ Result<LayerTimes> measure_layers(const Chain& chain, const OptimizerSpec& optim
     const auto layers = chain.layer_count();
     LayerTimes times;
     for (std::size_t i = 0; i < layers; ++i) {
-        times.forward.push_back(median_of(all, 1 + i));
-        times.backward.push_back(median_of(all, 2 + layers + (layers - 1 - i)));
-        times.step.push_back(median_of(all, 2 + 2 * layers + i));
+        times.forward.push_back(median_time(all, 1 + i));
+        times.backward.push_back(median_time(all, 2 + layers + (layers - 1 - i)));
+        times.step.push_back(median_time(all, 2 + 2 * layers + i));
     }
-    times.loss = median_of(all, 1 + layers);
+    times.loss = median_time(all, 1 + layers);
     return times;
 }
 

@@ -24,7 +24,7 @@
 namespace causeway::cli {
 namespace {
 
-struct Subject {
+struct LeakageSubject {
     Experiment experiment;
     Chain chain;
     ModelState model;
@@ -65,7 +65,7 @@ Result<Dataset> sample_of(const Experiment& experiment, const Chain& chain, cons
     return subset(all, order);
 }
 
-Result<Subject> load(const LeakageOptions& options) {
+Result<LeakageSubject> load(const LeakageOptions& options) {
     TRY_ASSIGN(auto experiment, load_experiment(options.file, options.set));
     TRY_ASSIGN(auto chain, chain_of(experiment));
     TRY_ASSIGN(const auto plan, split_plan_of(experiment, chain));
@@ -83,12 +83,16 @@ Result<Subject> load(const LeakageOptions& options) {
         model = std::move(file.model.state);
     }
     const auto noise = options.noise > 0 ? options.noise : experiment.regime.smash_noise;
-    return Subject{std::move(experiment), std::move(chain), std::move(model),
-                   std::move(sample),     noise,    plan ? plan->cuts : std::vector<std::uint32_t>()};
+    return LeakageSubject{std::move(experiment),
+                          std::move(chain),
+                          std::move(model),
+                          std::move(sample),
+                          noise,
+                          plan ? plan->cuts : std::vector<std::uint32_t>()};
 }
 
 /// What the client's cell sends of the whole sample as one batch.
-Result<std::vector<float>> smashed(const Subject& subject, Trainer& trainer, std::uint32_t cut) {
+Result<std::vector<float>> smashed(const LeakageSubject& subject, Trainer& trainer, std::uint32_t cut) {
     TRY_ASSIGN(auto program,
                compile_flow("split", {.chain = subject.chain, .cell = {.stage = 0}, .stages = 2, .cuts = {cut}}));
     TRY_ASSIGN(const auto segment, Segment::make(subject.chain, {{0, cut}}));
@@ -117,7 +121,7 @@ struct Leak {
     double noisy = 0;
 };
 
-Result<Leak> leak_of(const Subject& subject, Trainer& trainer, std::uint32_t cut) {
+Result<Leak> leak_of(const LeakageSubject& subject, Trainer& trainer, std::uint32_t cut) {
     TRY_ASSIGN(auto values, smashed(subject, trainer, cut));
     const auto rows = subject.sample.size();
     const Sample inputs{subject.sample.features, subject.sample.example_size()};
@@ -134,7 +138,7 @@ Result<Leak> leak_of(const Subject& subject, Trainer& trainer, std::uint32_t cut
     return leak;
 }
 
-void print_leaks(const Subject& subject, const std::vector<Leak>& leaks, Output output) {
+void print_leaks(const LeakageSubject& subject, const std::vector<Leak>& leaks, Output output) {
     const bool with_noise = subject.noise > 0;
     std::vector<std::string> header{"cut after", "values", "correlation", "by chance"};
     if (with_noise) {

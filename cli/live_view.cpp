@@ -20,7 +20,7 @@ constexpr const char* relay_columns_format = "  {:>9}  {:>8}";
 constexpr int shortest_bar = 10;
 constexpr int longest_bar = 50;
 
-std::string number(const Json& value, const char* format, double scale = 1) {
+std::string shown_number(const Json& value, const char* format, double scale = 1) {
     return value.is_number() ? fmt::format(fmt::runtime(format), value.number() * scale) : "-";
 }
 
@@ -69,9 +69,10 @@ std::string round_line(const Json& event, const std::string& time_left) {
     const auto cohort = event["cohort"].integer();
     const auto clients = cohort > 0 ? fmt::format("{}/{}", event["clients"].integer(), cohort)
                                     : std::to_string(event["clients"].integer());
-    return fmt::format(fmt::runtime(columns_format), round, clients, number(event["loss"], "{:.4f}"),
-                       number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]), bytes(event["bytes_down"]),
-                       format_duration(from_seconds(event["seconds"].number())), time_left) +
+    return fmt::format(fmt::runtime(columns_format), round, clients, shown_number(event["loss"], "{:.4f}"),
+                       shown_number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
+                       bytes(event["bytes_down"]), format_duration(from_seconds(event["seconds"].number())),
+                       time_left) +
            remark(event);
 }
 
@@ -189,8 +190,8 @@ void LiveView::done(const Json& event) {
     const auto reason = event["reason"].text();
     output_.line(styled(state, state == "succeeded" ? "32" : "31") + (reason.empty() ? "" : ": " + reason) +
                  fmt::format("  {} {}  loss {}  accuracy {}  up {}  down {}  {}", event["rounds"].integer(),
-                             event["rounds"].integer() == 1 ? "round" : "rounds", number(event["loss"], "{:.4f}"),
-                             number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
+                             event["rounds"].integer() == 1 ? "round" : "rounds", shown_number(event["loss"], "{:.4f}"),
+                             shown_number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
                              bytes(event["bytes_down"]), format_duration(from_seconds(event["seconds"].number()))));
 }
 

@@ -23,7 +23,7 @@ namespace causeway::cli {
 namespace {
 
 /// A model with the examples to try it on.
-struct Subject {
+struct ModelSubject {
     ModelFile file;
     Dataset dataset;
 };
@@ -71,7 +71,7 @@ Result<DataOptions> reading_of(const ModelOptions& given, Reading reading, const
     return options;
 }
 
-Result<Subject> load_subject(const ModelOptions& given) {
+Result<ModelSubject> load_subject(const ModelOptions& given) {
     TRY_ASSIGN(auto reading, judge_options(given));
     TRY_ASSIGN(auto file, read_model_file(given.model));
     TRY_ASSIGN(const auto options, reading_of(given, std::move(reading), file));
@@ -83,10 +83,10 @@ Result<Subject> load_subject(const ModelOptions& given) {
     }
     TRY(prepare_examples(read, options, 0));
     auto dataset = read.test ? *std::move(read.test) : std::move(read.train);
-    return Subject{std::move(file), std::move(dataset)};
+    return ModelSubject{std::move(file), std::move(dataset)};
 }
 
-Status run_model(const Subject& subject, const ScoresSink& sink) {
+Status run_model(const ModelSubject& subject, const ScoresSink& sink) {
     TRY_ASSIGN(auto device, Device::open("auto"));
     Trainer trainer(std::move(device));
     EvaluationBatches batches(subject.dataset);
@@ -109,7 +109,7 @@ std::string csv_cell(const std::string& text) {
 
 /// `p2`, or `p_home` where the data's manifest names its classes. A model of numbers has `value`, or `value0` and on;
 /// one of yes-or-no labels `p` likewise.
-std::string csv_header(const Subject& subject) {
+std::string csv_header(const ModelSubject& subject) {
     const auto& names = subject.dataset.class_names;
     const auto& chain = subject.file.model.chain;
     if (chain.loss().numeric()) {
@@ -134,7 +134,7 @@ struct Prediction {
 };
 
 /// What an output of a model of numbers stands for: itself, or the probability of a yes.
-float number_of(float score, const LossSpec& loss) {
+float number_of_option(float score, const LossSpec& loss) {
     return loss.counts_correct() ? static_cast<float>(1 / (1 + std::exp(-static_cast<double>(score)))) : score;
 }
 
@@ -157,7 +157,7 @@ Json prediction_event(const Prediction& prediction, const std::vector<std::strin
     return names.empty() ? event : event.set("class_name", class_text(names, *prediction.chosen));
 }
 
-Status each_prediction(const Subject& subject, const std::function<void(const Prediction&)>& each) {
+Status each_prediction(const ModelSubject& subject, const std::function<void(const Prediction&)>& each) {
     const auto classes = static_cast<std::size_t>(subject.file.model.chain.classes());
     const auto& loss = subject.file.model.chain.loss();
     Prediction prediction{.chosen = {}, .probabilities = std::vector<float>(classes)};
@@ -167,7 +167,7 @@ Status each_prediction(const Subject& subject, const std::function<void(const Pr
             prediction.row = place.first + i + 1;
             if (loss.numeric()) {
                 std::ranges::transform(of_row, prediction.probabilities.begin(),
-                                       [&](float score) { return number_of(score, loss); });
+                                       [&](float score) { return number_of_option(score, loss); });
             } else {
                 prediction.chosen = predicted_class(of_row);
                 class_probabilities(of_row, prediction.probabilities);
@@ -179,7 +179,7 @@ Status each_prediction(const Subject& subject, const std::function<void(const Pr
 }
 
 /// Without --out the CSV is the output itself, as it comes.
-Status predict_to_stdout(const Subject& subject, Output output) {
+Status predict_to_stdout(const ModelSubject& subject, Output output) {
     const auto& names = subject.dataset.class_names;
     output.line(csv_header(subject));
     return each_prediction(subject, [&](const Prediction& prediction) {
@@ -191,7 +191,7 @@ Status predict_to_stdout(const Subject& subject, Output output) {
     });
 }
 
-Status predict_to_file(const Subject& subject, const std::string& file, Output output) {
+Status predict_to_file(const ModelSubject& subject, const std::string& file, Output output) {
     const auto& names = subject.dataset.class_names;
     auto text = csv_header(subject) + "\n";
     TRY(each_prediction(subject, [&](const Prediction& prediction) { text += csv_line(prediction, names) + "\n"; }));
@@ -219,7 +219,7 @@ Json class_object(std::size_t label, const std::vector<std::string>& names, cons
         .set("f1", counts.f1());
 }
 
-Json evaluation_event(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics) {
+Json evaluation_event(const ModelOptions& options, const ModelSubject& subject, const ClassMetrics& metrics) {
     auto classes = Json::array();
     for (std::size_t i = 0; i < metrics.classes.size(); ++i) {
         classes.push(class_object(i, subject.dataset.class_names, metrics.classes[i]));
@@ -237,7 +237,8 @@ Json evaluation_event(const ModelOptions& options, const Subject& subject, const
         .set("classes", std::move(classes));
 }
 
-void print_metrics(const ModelOptions& options, const Subject& subject, const ClassMetrics& metrics, Output output) {
+void print_metrics(const ModelOptions& options, const ModelSubject& subject, const ClassMetrics& metrics,
+                   Output output) {
     output.line(fmt::format("{} on {}: {} examples, {} classes", options.model, options.data, metrics.examples,
                             metrics.classes.size()));
     output.line(fmt::format("loss {:.4f}  accuracy {:.2f} %  macro-F1 {:.4f}{}", metrics.loss, 100 * metrics.accuracy,
@@ -257,7 +258,7 @@ void print_metrics(const ModelOptions& options, const Subject& subject, const Cl
 }
 
 /// A model of numbers: the figures that a run shows of it.
-Status evaluate_numbers(const ModelOptions& options, const Subject& subject, Output output) {
+Status evaluate_numbers(const ModelOptions& options, const ModelSubject& subject, Output output) {
     TRY_ASSIGN(auto device, Device::open("auto"));
     Trainer trainer(std::move(device));
     TRY_ASSIGN(const auto figures,
@@ -307,17 +308,17 @@ Status predict(const ModelOptions& options, Output output) {
     return options.out.empty() ? predict_to_stdout(subject, output) : predict_to_file(subject, options.out, output);
 }
 
-int finish(const Status& status, Output output) {
+int finish_evaluation(const Status& status, Output output) {
     return status ? exit_done : output.error(status.error());
 }
 
 }  // namespace
 
 int run_experiment_predict(const ModelOptions& options, Output output) {
-    return finish(predict(options, output), output);
+    return finish_evaluation(predict(options, output), output);
 }
 int run_experiment_evaluate(const ModelOptions& options, Output output) {
-    return finish(evaluate(options, output), output);
+    return finish_evaluation(evaluate(options, output), output);
 }
 
 }  // namespace causeway::cli

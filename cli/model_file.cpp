@@ -8,12 +8,12 @@
 namespace causeway::cli {
 namespace {
 
-constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
+constexpr std::uint64_t largest_model_file = std::uint64_t{16} << 30;
 
 }  // namespace
 
 Result<ModelFile> read_model_file(const std::filesystem::path& path) {
-    TRY_ASSIGN(const auto bytes, read_file(path, largest_model));
+    TRY_ASSIGN(const auto bytes, read_file(path, largest_model_file));
     auto model = load_safetensors(bytes);
     if (!model) {
         return fail(with_context(model.error(), path.string()));

@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr Duration greeting_bound = std::chrono::seconds(12);  // a handshake (10 s at most) and a greeting
 constexpr Duration answer_bound = std::chrono::seconds(60);    // the longest a verb may take to say something
 constexpr Duration idle_beat = std::chrono::milliseconds(500);
-constexpr std::size_t queue_limit = 1024;
+constexpr std::size_t operator_queue_limit = 1024;
 constexpr std::size_t most_set_aside = 1024;  // replies to one request that came while another was waited for
 
 /// Of a folder without an identity it says what to do first.
@@ -70,7 +70,8 @@ Result<std::unique_ptr<OperatorSession>> OperatorSession::connect(const fs::path
 Result<std::unique_ptr<OperatorSession>> OperatorSession::connect_to(const Address& address,
                                                                      const Credentials& credentials,
                                                                      const fs::path& state) {
-    const LinkQueues queues{std::make_shared<LinkEvents>(queue_limit), std::make_shared<LinkEvents>(queue_limit)};
+    const LinkQueues queues{std::make_shared<LinkEvents>(operator_queue_limit),
+                            std::make_shared<LinkEvents>(operator_queue_limit)};
     TRY_ASSIGN(auto link, Link::start({.credentials = credentials}, queues));
     auto session = std::make_unique<OperatorSession>(std::move(link), queues.control, queues.bulk);
     session->address_ = address;

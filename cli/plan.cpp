@@ -24,7 +24,7 @@ constexpr std::size_t most_counts = 7;  // columns of the first table, within 10
 const std::vector<std::string> regimes = {"federated", "split", "splitfed-v1", "splitfed-v2", "gsfl"};
 
 /// Everything that a plan is made from; the chain lives beside the input that refers to it.
-struct Subject {
+struct PlanSubject {
     Experiment experiment;
     Chain chain;
     PlanCast cast;
@@ -73,7 +73,7 @@ std::uint32_t batch_of(const Experiment& experiment, const PlanCast& cast) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(batch, 1'000'000));
 }
 
-Result<Subject> read_subject(const PlanOptions& options) {
+Result<PlanSubject> read_subject(const PlanOptions& options) {
     TRY_ASSIGN(auto experiment, load_experiment(options.file, options.set));
     TRY_ASSIGN(auto chain, chain_of(experiment));
     TRY_ASSIGN(auto cast, plan_cast(options, experiment));
@@ -84,10 +84,10 @@ Result<Subject> read_subject(const PlanOptions& options) {
         scale_to(times, options.step_seconds);
     }
     const double step = total(times);
-    return Subject{std::move(experiment), std::move(chain), std::move(cast), batch, std::move(times), step};
+    return PlanSubject{std::move(experiment), std::move(chain), std::move(cast), batch, std::move(times), step};
 }
 
-Result<PlanInput> input_of(const PlanOptions& options, const Subject& subject) {
+Result<PlanInput> input_of(const PlanOptions& options, const PlanSubject& subject) {
     PlanInput input{
         .chain = subject.chain, .clients = subject.cast.clients, .times = subject.times, .host = subject.cast.host};
     TRY_ASSIGN(const auto optimizer, optimizer_of(subject.experiment));
@@ -130,7 +130,7 @@ std::vector<std::uint32_t> shown_counts(std::size_t clients) {
     return shown;
 }
 
-void print_times(const Subject& subject, const std::vector<PlanRow>& rows, Output output) {
+void print_times(const PlanSubject& subject, const std::vector<PlanRow>& rows, Output output) {
     const auto counts = shown_counts(subject.cast.clients.size());
     std::vector<std::string> header{"cut after", "client", "a batch"};
     for (const auto groups : counts) {
@@ -151,7 +151,7 @@ void print_times(const Subject& subject, const std::vector<PlanRow>& rows, Outpu
     output.line(table(header, lines));
 }
 
-void print_best(const Subject& subject, const std::vector<PlanRow>& rows, const PlanRow* chosen, Output output) {
+void print_best(const PlanSubject& subject, const std::vector<PlanRow>& rows, const PlanRow* chosen, Output output) {
     std::vector<std::vector<std::string>> lines;
     for (const auto& regime : regimes) {
         const auto* row = best_row(rows, regime);
@@ -169,7 +169,7 @@ void print_best(const Subject& subject, const std::vector<PlanRow>& rows, const 
     output.line(table({"regime", "cut", "groups", "round", "up", "down", "host memory", "client memory"}, lines));
 }
 
-Json row_json(const Subject& subject, const PlanRow& row) {
+Json row_json(const PlanSubject& subject, const PlanRow& row) {
     return Json::object()
         .set("regime", row.regime)
         .set("cut", row.cut == 0 ? Json() : Json(cut_name(subject.chain, row.cut)))
@@ -185,7 +185,7 @@ Json row_json(const Subject& subject, const PlanRow& row) {
         .set("fits", row.fits);
 }
 
-std::string choice_words(const Subject& subject, const PlanRow& row) {
+std::string choice_words(const PlanSubject& subject, const PlanRow& row) {
     if (row.cut == 0) {
         return "preset = \"fedavg\"";
     }
@@ -193,7 +193,7 @@ std::string choice_words(const Subject& subject, const PlanRow& row) {
     return row.regime == "gsfl" ? fmt::format("{}, groups = {}", words, row.groups) : words;
 }
 
-Status apply(const PlanOptions& options, const Subject& subject, const PlanRow& row, Output output) {
+Status apply(const PlanOptions& options, const PlanSubject& subject, const PlanRow& row, Output output) {
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(options.file, ignored)) {
         return fail(ErrorKind::invalid, "cannot_apply",
@@ -210,7 +210,7 @@ Status apply(const PlanOptions& options, const Subject& subject, const PlanRow& 
 }
 
 /// Who was measured, and how: a plan for a running federation rests on it.
-void print_nodes(const Subject& subject, Output output) {
+void print_nodes(const PlanSubject& subject, Output output) {
     if (!subject.cast.from_nodes) {
         return;
     }
@@ -242,7 +242,7 @@ void print_nodes(const Subject& subject, Output output) {
     }
 }
 
-void print_plan(const Subject& subject, const std::vector<PlanRow>& rows, const PlanRow* chosen, Output output) {
+void print_plan(const PlanSubject& subject, const std::vector<PlanRow>& rows, const PlanRow* chosen, Output output) {
     output.line(fmt::format("{}: {}\none batch of {} takes this machine {:.2f} ms for all {} layers",
                             subject.experiment.experiment.name, subject.cast.source, subject.batch,
                             1e3 * subject.step_seconds, subject.chain.layer_count()));

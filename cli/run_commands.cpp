@@ -288,32 +288,32 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
-int finish(const Result<int>& code, Output output) {
+int finish_run(const Result<int>& code, Output output) {
     return code ? *code : output.error(code.error());
 }
 
 }  // namespace
 
 int run_experiment_submit(const FileOptions& options, Output output) {
-    return finish(submit(options, output), output);
+    return finish_run(submit(options, output), output);
 }
 int run_experiment_list(const ExperimentOptions& options, Output output) {
-    return finish(list(options, output), output);
+    return finish_run(list(options, output), output);
 }
 int run_experiment_status(const ExperimentOptions& options, Output output) {
-    return finish(status(options, output), output);
+    return finish_run(status(options, output), output);
 }
 int run_experiment_watch(const ExperimentOptions& options, Output output) {
-    return finish(watch_command(options, output), output);
+    return finish_run(watch_command(options, output), output);
 }
 int run_experiment_wait(const ExperimentOptions& options, Output output) {
-    return finish(wait(options, output), output);
+    return finish_run(wait(options, output), output);
 }
 int run_experiment_cancel(const ExperimentOptions& options, Output output) {
-    return finish(cancel(options, output), output);
+    return finish_run(cancel(options, output), output);
 }
 int run_experiment_export(const ExperimentOptions& options, Output output) {
-    return finish(export_model(options, output), output);
+    return finish_run(export_model(options, output), output);
 }
 
 }  // namespace causeway::cli

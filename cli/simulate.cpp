@@ -183,7 +183,7 @@ private:
 };
 
 /// Submits; faults begin when the submission is stored. errors: what is wrong with the file; timed_out `no_end`
-Status play(World& world, Follower& follower, const Scene& scene, std::uint64_t seed) {
+Status play_simulation(World& world, Follower& follower, const Scene& scene, std::uint64_t seed) {
     TRY(start_and_wait(world));
     world.submit(canonical_toml(scene.experiment));
     if (!world.run_until([&world] { return !world.replies().empty(); }, std::chrono::minutes(10))) {
@@ -339,7 +339,7 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     }
     LiveView view(output);
     Follower follower(*world, view);
-    TRY(play(*world, follower, scene, options.seed));
+    TRY(play_simulation(*world, follower, scene, options.seed));
     std::string replayed;
     if (cast && !scene.faults.empty()) {
         TRY_ASSIGN(replayed, replay_of(scene, world->log(1), options.clients));

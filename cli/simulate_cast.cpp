@@ -10,14 +10,14 @@ namespace {
 
 using namespace simulation;
 
-constexpr std::uint64_t largest_model = std::uint64_t{16} << 30;
+constexpr std::uint64_t largest_cast_model = std::uint64_t{16} << 30;
 
 }  // namespace
 
 Result<NamedModels> name_models(const DataPaths& paths, RealCoordinatorWork& work) {
     NamedModels models;
     for (const auto& [name, path] : paths) {
-        TRY_ASSIGN(auto file, read_file(path, largest_model));
+        TRY_ASSIGN(auto file, read_file(path, largest_cast_model));
         auto described = describe_named_model(file);
         if (!described) {
             return fail(with_context(described.error(), path.string()));

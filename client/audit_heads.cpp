@@ -14,7 +14,7 @@ namespace {
 constexpr std::uint64_t longest_file = 1 << 20;
 constexpr std::ptrdiff_t newest = most_audit_heads / 2;
 
-tl::unexpected<Error> damaged(const std::filesystem::path& file) {
+tl::unexpected<Error> damaged_heads(const std::filesystem::path& file) {
     return fail(ErrorKind::corrupt, "state_damaged",
                 file.string() + ": no list of the audit log's heads; move it away, and keep it if it may be evidence");
 }
@@ -29,20 +29,20 @@ Result<AuditHeads> AuditHeads::open(const std::filesystem::path& state) {
     }
     const auto json = Json::parse(as_text(*bytes));
     if (!json || !(*json)["heads"].is_array()) {
-        return damaged(known.file_);
+        return damaged_heads(known.file_);
     }
     known.federation_ = (*json)["federation"].text();
     for (const auto& item : (*json)["heads"].items()) {
         const auto head = digest_from_hex(item.text());
         if (!head) {
-            return damaged(known.file_);
+            return damaged_heads(known.file_);
         }
         known.heads_.push_back(*head);
     }
     const auto seen = (*json)["seen"].integer();
     const auto stride = (*json)["stride"].integer(1);
     if (known.heads_.size() > most_audit_heads || seen < std::ssize(known.heads_) || stride < 1) {
-        return damaged(known.file_);
+        return damaged_heads(known.file_);
     }
     known.seen_ = static_cast<std::uint64_t>(seen);
     known.stride_ = static_cast<std::uint64_t>(stride);

@@ -8,12 +8,12 @@ namespace {
 
 using Maybe = std::optional<LogEntry>;
 
-Json about(const Lease& lease) {
+Json about_assignment(const Lease& lease) {
     return Json::object().set("experiment", lease.experiment).set("round", lease.round);
 }
 
 LogEntry assigned(const Assign& m) {
-    return {"assigned", about(m.lease)
+    return {"assigned", about_assignment(m.lease)
                             .set("name", m.experiment_name)
                             .set("rounds", m.rounds)
                             .set("attempt", m.lease.attempt)
@@ -38,10 +38,10 @@ Maybe entry_of_heard(const Message& message) {
                     Json::object().set("experiment", m.experiment).set("round", m.round).set("counted", m.counted)};
             },
             [](const Refused& m) -> Maybe {
-                return LogEntry{"refused", about(m.lease).set("code", m.code)};
+                return LogEntry{"refused", about_assignment(m.lease).set("code", m.code)};
             },
             [](const Dropped& m) -> Maybe {
-                return LogEntry{"dropped", about(m.lease).set("code", m.code)};
+                return LogEntry{"dropped", about_assignment(m.lease).set("code", m.code)};
             },
             [](const Ended& m) -> Maybe {
                 return LogEntry{"ended", Json::object().set("experiment", m.experiment).set("state", m.state)};
@@ -58,14 +58,14 @@ Maybe entry_of_said(const Message& message) {
                                      if (m.code == "dropped") {
                                          return std::nullopt;  // only echoes the coordinator's own word
                                      }
-                                     auto detail = about(m.lease).set("code", m.code);
+                                     auto detail = about_assignment(m.lease).set("code", m.code);
                                      if (m.code.starts_with("policy_")) {
                                          detail.set("why", m.message);
                                      }
                                      return LogEntry{"declined", std::move(detail)};
                                  },
                                  [](const Offer& m) -> Maybe {
-                                     return LogEntry{"offered", about(m.lease)
+                                     return LogEntry{"offered", about_assignment(m.lease)
                                                                     .set("bytes", m.update.bytes)
                                                                     .set("weight", m.update.weight)
                                                                     .set("update_sha256", m.update.digest.hex())};
@@ -79,11 +79,11 @@ Maybe entry_of_event(const Event& event) {
         Overloaded{
             [](const Trained& e) -> Maybe {
                 if (e.error) {
-                    return LogEntry{"not_trained", about(e.lease).set("code", e.error->code)};
+                    return LogEntry{"not_trained", about_assignment(e.lease).set("code", e.error->code)};
                 }
-                return LogEntry{
-                    "trained",
-                    about(e.lease).set("loss", e.update.metrics.loss).set("seconds", e.update.metrics.train_seconds)};
+                return LogEntry{"trained", about_assignment(e.lease)
+                                               .set("loss", e.update.metrics.loss)
+                                               .set("seconds", e.update.metrics.train_seconds)};
             },
             [](const ModelFetched& e) -> Maybe {
                 return e.error ? Maybe(LogEntry{"not_fetched", Json::object().set("code", e.error->code)})

@@ -12,7 +12,7 @@ namespace fs = std::filesystem;
 
 constexpr double worth_a_breakdown = 1;  // seconds of training: shorter rounds would only fill the log
 
-Json about(const Lease& lease) {
+Json about_job(const Lease& lease) {
     return Json::object().set("experiment", lease.experiment).set("round", lease.round);
 }
 
@@ -119,7 +119,7 @@ void Node::Parts::on(const StartTraining& event) {
     NodeTrainer::Calls calls;
     calls.progress = progress;
     calls.resumed = [q = queue, lease](std::uint64_t steps) {
-        q->push(LogEntry{"resumed", about(lease).set("steps", steps)});
+        q->push(LogEntry{"resumed", about_job(lease).set("steps", steps)});
     };
     calls.keep = [this, experiment = lease.experiment](KeptRun run, std::function<void()> kept) {
         files->keep_run(experiment, std::move(run), std::move(kept));
@@ -130,7 +130,7 @@ void Node::Parts::on(const StartTraining& event) {
             return;
         }
         if (output->held.metrics.train_seconds >= worth_a_breakdown) {
-            q->push(LogEntry{"timed", about(lease).set("seconds", breakdown(output->seconds))});
+            q->push(LogEntry{"timed", about_job(lease).set("seconds", breakdown(output->seconds))});
         }
         const auto held = output->held;
         files->hold(*std::move(output), [q, lease, held](const Status& stored) {

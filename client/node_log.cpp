@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_file = max_log_file_bytes + (64 << 10);  // the line that filled it was written, too
+constexpr std::uint64_t largest_log_file = max_log_file_bytes + (64 << 10);  // the line that filled it was written, too
 constexpr std::size_t most_waiting = 10'000;  // lines that a stuck disk may hold back; further ones are counted as lost
 
 fs::path current(const fs::path& state) {
@@ -34,7 +34,7 @@ Result<std::string> whole_text(const fs::path& state) {
     std::string text;
     bool found = false;
     for (const auto& file : {older(state), current(state)}) {
-        const auto bytes = read_file(file, largest_file);
+        const auto bytes = read_file(file, largest_log_file);
         if (!bytes && bytes.error().kind != ErrorKind::not_found) {
             return fail(bytes.error());
         }

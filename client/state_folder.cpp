@@ -104,7 +104,7 @@ Status write_checked(const fs::path& path, const fs::path& spare, ByteWriter out
     return write_file_durably_over(spare, path, bytes, FileMode::secret);
 }
 
-tl::unexpected<Error> damaged(const fs::path& path, std::string_view what) {
+tl::unexpected<Error> damaged_state(const fs::path& path, std::string_view what) {
     return fail(ErrorKind::corrupt, "state_damaged",
                 path.string() + ": " + std::string(what) + "; move it away and join the next round afresh");
 }
@@ -119,19 +119,19 @@ Result<std::optional<Bytes>> read_checked(const fs::path& path, const FileKind& 
     TRY(bytes);
     const auto head = kind.magic.size() + sizeof kind.version;
     if (bytes->size() < head + sizeof(Digest) || as_text(*bytes).substr(0, kind.magic.size()) != kind.magic) {
-        return damaged(path, "not a state file");
+        return damaged_state(path, "not a state file");
     }
     const auto tail = tail_size(ByteView(*bytes).subspan(head));
     if (!tail || *tail > bytes->size() - head - sizeof(Digest)) {
-        return damaged(path, "the contents are not what was written");
+        return damaged_state(path, "the contents are not what was written");
     }
     const auto body = ByteView(*bytes).first(bytes->size() - *tail - sizeof(Digest));
     if (!std::ranges::equal(sha256(body).bytes, ByteView(*bytes).subspan(body.size(), sizeof(Digest)))) {
-        return damaged(path, "the contents are not what was written");
+        return damaged_state(path, "the contents are not what was written");
     }
     if (as_text(*bytes).substr(kind.magic.size(), sizeof kind.version) !=
         as_text(std::as_bytes(std::span(&kind.version, 1)))) {
-        return damaged(path, "another version of the format");
+        return damaged_state(path, "another version of the format");
     }
     auto contents = to_bytes(body.subspan(head));
     contents.insert(contents.end(), bytes->end() - static_cast<std::ptrdiff_t>(*tail), bytes->end());
@@ -240,7 +240,7 @@ Result<std::optional<StateFolder::Pending>> StateFolder::read_pending(std::uint6
     TRY_ASSIGN(const auto update, in.get_bytes(in.left()));
     pending.update = to_bytes(update);
     if (pending.update.size() != pending.held.bytes || sha256(pending.update) != pending.held.digest) {
-        return damaged(path, "the update in it is not what was written");
+        return damaged_state(path, "the update in it is not what was written");
     }
     return std::optional(std::move(pending));
 }

@@ -19,14 +19,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_file = std::uint64_t{8} << 30;
+constexpr std::uint64_t largest_migrated_file = std::uint64_t{8} << 30;
 constexpr std::size_t magic_bytes = 4;
 constexpr std::size_t update_digest_at = magic_bytes + 2 + 8 + 4;  // after version, experiment, round
 constexpr std::size_t update_size_at = update_digest_at + sizeof(Digest);
 constexpr std::uint16_t old_version = 1;
 constexpr std::uint16_t new_version = 2;
 
-tl::unexpected<Error> damaged(const fs::path& path) {
+tl::unexpected<Error> damaged_format(const fs::path& path) {
     return fail(ErrorKind::corrupt, "state_damaged",
                 path.string() + ": the contents are not what was written; move it away and join the next round afresh");
 }
@@ -95,14 +95,14 @@ std::optional<PendingParts> read_joined(ByteView file, std::size_t update) {
 }
 
 Status migrate_pending(const fs::path& path) {
-    TRY_ASSIGN(const auto file, read_file(path, largest_file));
+    TRY_ASSIGN(const auto file, read_file(path, largest_migrated_file));
     ByteReader in(file);
     const auto magic = in.get_bytes(magic_bytes);
     const auto version = in.get<std::uint16_t>();
     ByteReader sizes(ByteView(file).subspan(std::min(file.size(), update_size_at)));
     const auto update = sizes.get<std::uint64_t>();
     if (!magic || as_text(*magic) != "CWPE" || !version || !update || *update > file.size()) {
-        return damaged(path);
+        return damaged_format(path);
     }
     if (*version == new_version) {
         return {};  // before a kill
@@ -111,7 +111,7 @@ Status migrate_pending(const fs::path& path) {
     parts = parts ? parts : read_joined(file, static_cast<std::size_t>(*update));
     if (!parts || *version != old_version ||
         !holds(parts->update, parts->head.subspan(update_digest_at, sizeof(Digest)))) {
-        return damaged(path);
+        return damaged_format(path);
     }
     ByteWriter out;
     out.put_bytes(parts->head.first(magic_bytes));

@@ -24,7 +24,7 @@ struct Work : AssignedWork {
     Codec uplink;
 };
 
-Result<Work> parse(const Assign& assign) {
+Result<Work> parse_training(const Assign& assign) {
     TRY_ASSIGN(auto work, parse_work(assign));
     TRY_ASSIGN(auto uplink, parse_codec(assign.uplink));
     TRY(parse_snapshot_rule(assign.snapshot_every));
@@ -97,7 +97,7 @@ Status check_compute(const AssignedWork& work, const Status& bf16) {
 
 Result<TrainingOutput> train_assignment(Trainer& trainer, const TrainingInput& input, const TrainingHooks& hooks,
                                         const std::function<Duration()>& clock) {
-    TRY_ASSIGN(const auto work, parse(input.assign));
+    TRY_ASSIGN(const auto work, parse_training(input.assign));
     TRY(check_dataset_fits(input.dataset, work.chain));
     TRY_ASSIGN(auto job, make_job(work, input, clock));
     const BatchKey key{.seed = input.assign.seed, .round = input.assign.lease.round, .node = node_key(input.node)};
@@ -179,7 +179,7 @@ Status check_assignment(const Assign& assign, const Status& bf16) {
         TRY(parse_data_options(assign.data_options));
         return {};
     }
-    TRY_ASSIGN(const auto work, parse(assign));
+    TRY_ASSIGN(const auto work, parse_training(assign));
     return check_compute(work, bf16);
 }
 

@@ -47,7 +47,7 @@ struct CellWork : AssignedWork {
     Segment segment;
 };
 
-Result<CellWork> parse(const Assign& assign) {
+Result<CellWork> parse_turn(const Assign& assign) {
     TRY_ASSIGN(auto work, parse_work(assign));
     TRY_ASSIGN(auto layers, parse_intervals(assign.segment));
     TRY_ASSIGN(auto segment, Segment::make(work.chain, std::move(layers)));
@@ -175,7 +175,7 @@ const Assign& TurnWork::assign() const {
 
 Result<std::unique_ptr<TurnWork>> TurnWork::begin(Trainer& trainer, const Assign& assign, ByteView segment,
                                                   const Dataset* dataset, TurnHooks hooks) {
-    TRY_ASSIGN(auto work, parse(assign));
+    TRY_ASSIGN(auto work, parse_turn(assign));
     TRY_ASSIGN(auto start, decode_segment(work.segment, work.optimizer, work.chain.layer_count(), segment));
     auto parts = std::make_unique<Parts>();
     parts->assign_ = assign;
@@ -287,7 +287,7 @@ Status check_peers(const Assign& assign, const Program& program) {
 }  // namespace
 
 Status check_cell(const Assign& assign, const Status& bf16) {
-    TRY_ASSIGN(const auto work, parse(assign));
+    TRY_ASSIGN(const auto work, parse_turn(assign));
     TRY(check_compute(work, bf16));
     TRY(check_peers(assign, work.program));
     if (assign.examples == 0 || assign.examples > (std::uint64_t{1} << 31) || assign.peers.empty()) {

@@ -36,7 +36,7 @@ constexpr std::size_t max_name_bytes = 64;  // names appear in certificates, pat
 
 constexpr std::size_t most_with_statistics = 3;  // lines of augment: the statistics are the fourth step
 
-using Found = std::vector<Inconsistency>;
+using FoundMistakes = std::vector<Inconsistency>;
 
 Result<std::string> invalid(std::string message) {
     return fail(ErrorKind::invalid, "bad_configuration", std::move(message));
@@ -65,7 +65,7 @@ std::string path_of(LayerError::Place place) {
     return "model.layers";
 }
 
-void check_layers(const Experiment& experiment, Found& found) {
+void check_layers(const Experiment& experiment, FoundMistakes& found) {
     const auto chain = parse_chain(experiment);
     if (chain) {
         return;
@@ -77,7 +77,7 @@ void check_layers(const Experiment& experiment, Found& found) {
 }
 
 /// Norms that stay at the clients: the coordinator has none to evaluate with, and a segment on its tour has no home.
-void check_local_norms(const Experiment& experiment, Found& found) {
+void check_local_norms(const Experiment& experiment, FoundMistakes& found) {
     const auto chain = parse_chain(experiment);
     if (!chain || !has_local_tensors(chain->table())) {
         return;
@@ -99,7 +99,7 @@ void check_local_norms(const Experiment& experiment, Found& found) {
 }
 
 /// When shapes cannot be followed: each layer's own words still say whether they are right.
-void check_layer_texts(const Experiment& experiment, Found& found) {
+void check_layer_texts(const Experiment& experiment, FoundMistakes& found) {
     for (std::size_t i = 0; i < experiment.model.layers.size(); ++i) {
         const auto preset = expand_preset(experiment.model.layers[i]);
         if (preset && *preset) {
@@ -112,7 +112,7 @@ void check_layer_texts(const Experiment& experiment, Found& found) {
 }
 
 /// Bounds are the fields' own; what is left is what the optimizer alone knows.
-void check_optimizer(const Experiment& experiment, Found& found) {
+void check_optimizer(const Experiment& experiment, FoundMistakes& found) {
     const auto spec = optimizer_of(experiment);
     if (!spec) {
         found.push_back({"train.optimizer", {}, spec.error().message});
@@ -127,7 +127,7 @@ void check_optimizer(const Experiment& experiment, Found& found) {
 }
 
 /// Only a joint check sees these: a label's or scale's meaning, and parameters of one kind of partition.
-void check_data(const Experiment& experiment, Found& found) {
+void check_data(const Experiment& experiment, FoundMistakes& found) {
     for (const auto& error : check_data_options(data_options_of(experiment))) {
         found.push_back({"data", {}, error.message});
     }
@@ -137,7 +137,7 @@ void check_data(const Experiment& experiment, Found& found) {
 }
 
 /// One normalisation, of few enough numbers that they go into every assignment.
-void check_statistics(const Experiment& experiment, Found& found) {
+void check_statistics(const Experiment& experiment, FoundMistakes& found) {
     if (experiment.data.normalise == "none") {
         return;
     }
@@ -164,7 +164,7 @@ std::uint32_t least_cohort(const Experiment& experiment) {
 }
 
 /// With a share or `all` nothing is certain before members join; the coordinator then waits for min_clients.
-void check_members(const Experiment& experiment, Found& found) {
+void check_members(const Experiment& experiment, FoundMistakes& found) {
     const auto& sync = experiment.sync;
     if (sync.cohort.kind != CountOrShare::Kind::count) {
         return;
@@ -185,7 +185,7 @@ void check_members(const Experiment& experiment, Found& found) {
 }
 
 /// Krum needs 2f + 3 members: such demands are met or refused now, not in the middle of a run.
-void check_rule(const Experiment& experiment, Found& found) {
+void check_rule(const Experiment& experiment, FoundMistakes& found) {
     const auto cohort = least_cohort(experiment);
     const auto rule = parse_aggregator(experiment.sync.aggregator, {cohort, experiment.sync.quorum.of(cohort)});
     if (!rule) {
@@ -194,7 +194,7 @@ void check_rule(const Experiment& experiment, Found& found) {
 }
 
 /// Without evaluations patience never ends, and between them it cannot be counted.
-void check_patience(const Experiment& experiment, Found& found) {
+void check_patience(const Experiment& experiment, FoundMistakes& found) {
     const auto& evaluation = experiment.evaluation;
     if (evaluation.patience == 0) {
         return;
@@ -212,7 +212,7 @@ void check_patience(const Experiment& experiment, Found& found) {
 }
 
 /// A figure that the loss does not give would leave every model equal.
-void check_metric(const Experiment& experiment, Found& found) {
+void check_metric(const Experiment& experiment, FoundMistakes& found) {
     const auto loss = parse_loss(experiment.model.loss);
     const auto* metric = find_metric(experiment.evaluation.metric);
     if (!loss || metric == nullptr || !experiment.places.contains("evaluation.metric")) {
@@ -233,7 +233,7 @@ void check_metric(const Experiment& experiment, Found& found) {
     }
 }
 
-void check_batch(const Experiment& experiment, Found& found) {
+void check_batch(const Experiment& experiment, FoundMistakes& found) {
     const auto& train = experiment.train;
     if (train.batch > 0 && train.microbatch > train.batch) {
         found.push_back(
@@ -246,7 +246,7 @@ void check_batch(const Experiment& experiment, Found& found) {
 /// `needs` are the fields that it looks at.
 struct JointCheck {
     std::vector<std::string_view> needs;
-    void (*check)(const Experiment& experiment, Found& found);
+    void (*check)(const Experiment& experiment, FoundMistakes& found);
 };
 
 const std::vector<JointCheck>& joint_checks() {
@@ -423,7 +423,7 @@ Result<std::string> check_snapshot_every(const std::string& text) {
 }
 
 std::vector<Inconsistency> find_inconsistencies(const Experiment& experiment, const IsBroken& is_broken) {
-    Found found;
+    FoundMistakes found;
     if (!is_broken("model.layers") && (is_broken("data.shape") || is_broken("model.loss"))) {
         check_layer_texts(experiment, found);
     }

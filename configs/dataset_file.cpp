@@ -27,7 +27,7 @@ tl::unexpected<Error> bad_manifest(const Errors& errors) {
     return fail(ErrorKind::invalid, "bad_manifest", to_text(errors));
 }
 
-const Place& place_of(const Manifest& manifest, std::string_view key) {
+const Place& place_of_dataset(const Manifest& manifest, std::string_view key) {
     static const Place nowhere;
     const auto found = manifest.places.find(key);
     return found == manifest.places.end() ? nowhere : found->second;
@@ -82,7 +82,8 @@ void resolve_files(const fs::path& path, OpenManifest& open) {
         if (auto found = resolve(folder, given)) {
             target = *std::move(found);
         } else {
-            open.errors.push_back({place_of(open.manifest, key), fmt::format("{}: {}", key, found.error().message)});
+            open.errors.push_back(
+                {place_of_dataset(open.manifest, key), fmt::format("{}: {}", key, found.error().message)});
         }
     };
     find("file", open.manifest.file, open.file);
@@ -104,7 +105,7 @@ Result<OpenManifest> open_manifest(const fs::path& path) {
 Result<DataOptions> merged(const OpenManifest& open, DataOptions options) {
     const auto& manifest = open.manifest;
     if (manifest.target && options.target == Target::number && *manifest.target != Target::number) {
-        return bad_manifest({{place_of(manifest, "target"),
+        return bad_manifest({{place_of_dataset(manifest, "target"),
                               "target: the experiment's loss needs a number as label, and this one is a class"}});
     }
     options.target = manifest.target.value_or(options.target);
@@ -135,7 +136,7 @@ void find_column_faults(const OpenManifest& open, const fs::path& file, const Da
     }
     for (const auto& fault : plan.error()) {
         const auto& place =
-            fault.feature ? open.manifest.feature_places[*fault.feature] : place_of(open.manifest, "label");
+            fault.feature ? open.manifest.feature_places[*fault.feature] : place_of_dataset(open.manifest, "label");
         errors.push_back({place, fmt::format("{}: {}", fault.feature ? "features" : "label", fault.error.message)});
     }
 }
@@ -203,7 +204,7 @@ Result<DatasetFile> read_by_manifest(const fs::path& path, const DataOptions& gi
     }
     if (open.manifest.holdout > 0) {
         TRY(hold_out(file, open.manifest.holdout, open.manifest.seed).map_error([&](Error error) {
-            return with_context(std::move(error), place_of(open.manifest, "split.holdout").text());
+            return with_context(std::move(error), place_of_dataset(open.manifest, "split.holdout").text());
         }));
     }
     file.digest = digest_of(open.text, file);

@@ -9,7 +9,7 @@
 namespace causeway {
 namespace {
 
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_loss = std::numeric_limits<double>::quiet_NaN();
 
 std::size_t class_count(const Chain& chain) {
     return chain.loss().numeric() ? 2 : static_cast<std::size_t>(chain.classes());
@@ -64,12 +64,12 @@ Figures FiguresSum::finish() const {
     Figures figures{dataset_.size(), {}};
     const auto count = static_cast<double>(dataset_.size());
     if (!chain_.loss().counts_correct()) {
-        const double mean = diverged_ ? nan : squares_ / count;
-        figures.values = {{"loss", mean}, {"mae", diverged_ ? nan : distances_ / count}, {"rmse", std::sqrt(mean)}};
+        const double mean = diverged_ ? no_loss : squares_ / count;
+        figures.values = {{"loss", mean}, {"mae", diverged_ ? no_loss : distances_ / count}, {"rmse", std::sqrt(mean)}};
         return figures;
     }
     if (diverged_) {
-        figures.values = {{"loss", nan}, {"accuracy", 0}, {"macro_f1", 0}};
+        figures.values = {{"loss", no_loss}, {"accuracy", 0}, {"macro_f1", 0}};
         return figures;
     }
     const auto metrics = classes_.finish();

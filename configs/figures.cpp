@@ -19,7 +19,7 @@ constexpr std::array<MetricInfo, 6> table{{{"loss", Better::less, true, true},
                                            {"rmse", Better::less, false, true}}};
 
 constexpr double most_examples = 0x1p48;
-constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
 
 /// Shares lie in [0, 1]; losses and errors are not below 0. A loss that is not a number may be said: it diverged.
 bool plausible(const MetricInfo& metric, const Json& value) {
@@ -89,7 +89,7 @@ double worth_of(std::string_view metric, double value) {
 
 double Figures::value(std::string_view metric) const {
     const auto found = values.find(metric);
-    return found == values.end() ? nan : found->second;
+    return found == values.end() ? no_figure : found->second;
 }
 
 Json to_json(const Figures& figures) {
@@ -116,10 +116,10 @@ Result<Figures> parse_figures(const Json& json) {
         if (!plausible(*metric, value)) {
             return fail(ErrorKind::invalid, "bad_figures", fmt::format("{} has no possible value", name));
         }
-        figures.values[name] = value.number(nan);
+        figures.values[name] = value.number(no_figure);
     }
     if (!figures.values.contains("loss")) {
-        figures.values["loss"] = nan;  // a number that is none travels as null, and null as nothing
+        figures.values["loss"] = no_figure;  // a number that is none travels as null, and null as nothing
     }
     return figures;
 }

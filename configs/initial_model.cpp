@@ -32,7 +32,7 @@ std::string one_line_each(const std::string& start, const std::vector<std::strin
     return text;
 }
 
-std::string place_of(const Experiment& experiment) {
+std::string place_of_model(const Experiment& experiment) {
     const auto place = experiment.places.find("model.init_from");
     return place == experiment.places.end() ? "model.init_from" : place->second.text();
 }
@@ -71,7 +71,7 @@ Status pin_initial_model(Experiment& experiment, const NamedModels& known) {
     if (!from) {
         return {};
     }
-    const auto place = place_of(experiment);
+    const auto place = place_of_model(experiment);
     const auto found = known.find(from->name);
     if (found == known.end()) {
         return fail(ErrorKind::not_found, "unknown_model",

@@ -15,7 +15,7 @@
 namespace causeway {
 namespace {
 
-using Kind = TomlNode::Kind;
+using ManifestKind = TomlNode::Kind;
 
 constexpr std::size_t max_path_bytes = 512;
 constexpr std::size_t longest_text = 200;  // of a column's name, a word
@@ -81,7 +81,7 @@ private:
         } else if (key_ == "missing") {
             read_missing(node);
         } else if (key_ == "split") {
-            if (expect(node, Kind::table, "a table such as { holdout = \"20%\" }")) {
+            if (expect(node, ManifestKind::table, "a table such as { holdout = \"20%\" }")) {
                 walk(node, "split.", {"holdout", "seed", "test"});
             }
         } else if (key_ == "split.test") {
@@ -93,7 +93,7 @@ private:
         }
     }
 
-    bool expect(const TomlNode& node, Kind kind, std::string_view wanted) {
+    bool expect(const TomlNode& node, ManifestKind kind, std::string_view wanted) {
         if (node.kind != kind) {
             fault(node.place, fmt::format("{}: {} is needed, this is {}", key_, wanted, describe(node.kind)));
         }
@@ -109,7 +109,7 @@ private:
     }
 
     void read_word(const TomlNode& node, const std::vector<std::string>& known, std::string& word) {
-        if (!expect(node, Kind::text, "a text")) {
+        if (!expect(node, ManifestKind::text, "a text")) {
             return;
         }
         if (std::ranges::find(known, node.text) == known.end()) {
@@ -120,7 +120,7 @@ private:
 
     /// By its words alone; links are followed and judged where the file is opened.
     void read_path(const TomlNode& node, std::string& path) {
-        if (!expect(node, Kind::text, "a path")) {
+        if (!expect(node, ManifestKind::text, "a path")) {
             return;
         }
         const std::filesystem::path given = node.text;
@@ -137,14 +137,14 @@ private:
     }
 
     bool read_column(const TomlNode& node, std::string& column) {
-        if (node.kind == Kind::integer && node.integer >= 0) {
+        if (node.kind == ManifestKind::integer && node.integer >= 0) {
             column = std::to_string(node.integer);
             return true;
         }
-        if (node.kind != Kind::text || trim(node.text).empty() || node.text.size() > longest_text) {
+        if (node.kind != ManifestKind::text || trim(node.text).empty() || node.text.size() > longest_text) {
             fault(node.place,
                   fmt::format("{}: a column is needed: its name, or its number from 0{}", key_,
-                              node.kind == Kind::text ? "" : fmt::format("; this is {}", describe(node.kind))));
+                              node.kind == ManifestKind::text ? "" : fmt::format("; this is {}", describe(node.kind))));
             return false;
         }
         column = node.text;
@@ -152,7 +152,7 @@ private:
     }
 
     bool read_list(const TomlNode& node, std::size_t most) {
-        if (!expect(node, Kind::array, "a list")) {
+        if (!expect(node, ManifestKind::array, "a list")) {
             return false;
         }
         if (node.items.empty() || node.items.size() > most) {
@@ -181,7 +181,7 @@ private:
         }
         auto& names = result_.manifest.choice.class_names;
         for (const auto& item : node.items) {
-            if (!expect(item, Kind::text, "a class's name")) {
+            if (!expect(item, ManifestKind::text, "a class's name")) {
                 continue;
             }
             if (item.text.empty() || item.text.size() > max_class_name_bytes || !is_printable(item.text)) {
@@ -195,7 +195,7 @@ private:
     }
 
     void read_categories(const TomlNode& node) {
-        if (!expect(node, Kind::table, "a table such as { sex = [\"f\", \"m\"] }")) {
+        if (!expect(node, ManifestKind::table, "a table such as { sex = [\"f\", \"m\"] }")) {
             return;
         }
         for (const auto& member : node.members) {
@@ -205,7 +205,7 @@ private:
             }
             Category category{member.name, {}};
             for (const auto& item : member.value.items) {
-                if (expect(item, Kind::text, "a word")) {
+                if (expect(item, ManifestKind::text, "a word")) {
                     category.values.push_back(item.text);
                 }
             }
@@ -218,24 +218,25 @@ private:
     }
 
     void read_missing(const TomlNode& node) {
-        const bool number = node.kind == Kind::integer || node.kind == Kind::number;
-        const auto text = node.kind == Kind::integer ? std::to_string(node.integer) : fmt::format("{}", node.number);
+        const bool number = node.kind == ManifestKind::integer || node.kind == ManifestKind::number;
+        const auto text =
+            node.kind == ManifestKind::integer ? std::to_string(node.integer) : fmt::format("{}", node.number);
         const auto rule = parse_missing(number ? text : node.text);
-        if ((!number && node.kind != Kind::text) || !rule) {
+        if ((!number && node.kind != ManifestKind::text) || !rule) {
             return fault(node.place, "missing: \"refuse\", \"drop\" or a number is needed");
         }
         result_.manifest.missing = *rule;
     }
 
     void read_seed(const TomlNode& node) {
-        if (node.kind != Kind::integer || node.integer < 0 || node.integer > largest_seed) {
+        if (node.kind != ManifestKind::integer || node.integer < 0 || node.integer > largest_seed) {
             return fault(node.place, fmt::format("split.seed: a whole number from 0 to {} is needed", largest_seed));
         }
         result_.manifest.seed = static_cast<std::uint64_t>(node.integer);
     }
 
     void read_holdout(const TomlNode& node) {
-        const auto share = node.kind == Kind::text ? parse_share(node.text) : std::nullopt;
+        const auto share = node.kind == ManifestKind::text ? parse_share(node.text) : std::nullopt;
         if (!share || !(*share > 0 && *share <= largest_holdout)) {
             return fault(node.place, "split.holdout: a share above \"0%\", at most \"90%\", is needed");
         }

@@ -24,7 +24,7 @@ namespace causeway {
 
 namespace {
 
-using Kind = TomlNode::Kind;
+using ReaderKind = TomlNode::Kind;
 
 constexpr double adam_learning_rate = 0.001;  // PyTorch's; that of sgd would make Adam diverge
 
@@ -120,7 +120,7 @@ private:
     void apply_preset() {
         const auto* regime = tree_.root.find("regime");
         const auto* named = regime == nullptr ? nullptr : regime->find("preset");
-        const bool has_name = named != nullptr && named->kind == Kind::text;
+        const bool has_name = named != nullptr && named->kind == ReaderKind::text;
         const auto* preset = find_preset(has_name ? named->text : experiment_.regime.preset);
         if (preset != nullptr && !preset->toml.empty()) {
             walk("", parse_preset_toml(preset->toml, preset->name));
@@ -143,7 +143,7 @@ private:
 
     /// A scalar where a table belongs makes all of its fields unknown.
     void walk_inner(const std::string& path, const TomlMember& member) {
-        if (member.value.kind == Kind::table) {
+        if (member.value.kind == ReaderKind::table) {
             return walk(path, member.value);
         }
         errors_.push_back(

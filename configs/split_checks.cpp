@@ -18,7 +18,7 @@ namespace causeway {
 
 namespace {
 
-using Found = std::vector<Inconsistency>;
+using FoundSplitMistakes = std::vector<Inconsistency>;
 
 /// What a flow asks of the mesh.
 struct FlowShape {
@@ -51,7 +51,7 @@ std::optional<std::size_t> item_of(const Experiment& experiment, std::size_t i) 
 }
 
 /// A name or an index, one by one: every wrong one is reported.
-std::vector<std::uint32_t> read_cuts(const Experiment& experiment, const Chain& chain, Found& found) {
+std::vector<std::uint32_t> read_cuts(const Experiment& experiment, const Chain& chain, FoundSplitMistakes& found) {
     std::vector<std::uint32_t> cuts;
     for (std::size_t i = 0; i < experiment.regime.cut.size(); ++i) {
         if (const auto cut = chain.cut_index(experiment.regime.cut[i])) {
@@ -65,7 +65,7 @@ std::vector<std::uint32_t> read_cuts(const Experiment& experiment, const Chain& 
 
 /// Each stage must be there, the first must hide the inputs, and a host must have something to learn.
 void check_stages(const Experiment& experiment, const Chain& chain, const std::vector<std::uint32_t>& cuts,
-                  Found& found) {
+                  FoundSplitMistakes& found) {
     for (std::size_t i = 0; i < cuts.size(); ++i) {
         const auto at = item_of(experiment, i);
         const auto name = cut_name(chain, cuts[i]);
@@ -89,7 +89,7 @@ void check_stages(const Experiment& experiment, const Chain& chain, const std::v
 }
 
 /// Names twice in the lists; the lists against a number that says otherwise.
-void check_lists(const Experiment& experiment, Found& found) {
+void check_lists(const Experiment& experiment, FoundSplitMistakes& found) {
     const auto& regime = experiment.regime;
     std::set<std::string> seen;
     for (std::size_t i = 0; i < regime.group_lists.size(); ++i) {
@@ -154,7 +154,7 @@ void follow_groups(Experiment& experiment) {
     }
 }
 
-void check_mesh(const Experiment& experiment, Found& found) {
+void check_mesh(const Experiment& experiment, FoundSplitMistakes& found) {
     const auto* shape = shape_of(experiment.flow.kind);
     if (shape == nullptr) {
         return;
@@ -175,7 +175,7 @@ void check_mesh(const Experiment& experiment, Found& found) {
     }
 }
 
-void check_cut(const Experiment& experiment, Found& found) {
+void check_cut(const Experiment& experiment, FoundSplitMistakes& found) {
     const auto chain = parse_chain(experiment);
     const auto* shape = shape_of(experiment.flow.kind);
     if (!is_split(experiment) || !chain || shape == nullptr || shape->stages != experiment.mesh.stages) {
@@ -197,7 +197,7 @@ void check_cut(const Experiment& experiment, Found& found) {
     check_stages(experiment, *chain, cuts, found);
 }
 
-void check_groups(const Experiment& experiment, Found& found) {
+void check_groups(const Experiment& experiment, FoundSplitMistakes& found) {
     const auto& sync = experiment.sync;
     const auto groups = groups_of(experiment);
     if (!is_split(experiment) || groups == 0) {
@@ -223,7 +223,7 @@ void check_groups(const Experiment& experiment, Found& found) {
 }
 
 /// Segments travel after every turn and smashed data after every batch: codecs for updates have no meaning there.
-void check_split_codec(const Experiment& experiment, Found& found) {
+void check_split_codec(const Experiment& experiment, FoundSplitMistakes& found) {
     for (const auto& [path, text] :
          {std::pair{"codec.uplink", experiment.codec.uplink}, std::pair{"codec.downlink", experiment.codec.downlink}}) {
         const auto codec = parse_codec(text);
@@ -237,7 +237,7 @@ void check_split_codec(const Experiment& experiment, Found& found) {
     }
 }
 
-void check_split_evaluation(const Experiment& experiment, Found& found) {
+void check_split_evaluation(const Experiment& experiment, FoundSplitMistakes& found) {
     if (is_split(experiment) && experiment.evaluation.at_clients()) {
         found.push_back({"evaluation.where",
                          {},
@@ -247,7 +247,7 @@ void check_split_evaluation(const Experiment& experiment, Found& found) {
     }
 }
 
-void check_split_training(const Experiment& experiment, Found& found) {
+void check_split_training(const Experiment& experiment, FoundSplitMistakes& found) {
     if (!is_split(experiment)) {
         return;
     }

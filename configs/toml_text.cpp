@@ -20,7 +20,7 @@ namespace {
 constexpr int max_recoveries = 20;  // each parses at most max_experiment_bytes again
 constexpr std::size_t max_path_depth = 8;
 
-using Kind = TomlNode::Kind;
+using TextKind = TomlNode::Kind;
 
 /// Where places of one tree come from: a file's positions, or one fixed place (a preset, a --set).
 struct PlaceMaker {
@@ -39,7 +39,7 @@ struct PlaceMaker {
 TomlNode convert(const toml::node& node, const PlaceMaker& places);
 
 void convert_table(const toml::table& table, const PlaceMaker& places, TomlNode& result) {
-    result.kind = Kind::table;
+    result.kind = TextKind::table;
     for (const auto& [key, value] : table) {
         result.members.push_back({std::string(key.str()), places.at(key.source()), convert(value, places)});
     }
@@ -52,20 +52,20 @@ void convert_table(const toml::table& table, const PlaceMaker& places, TomlNode&
 /// Dates keep their kind only: no field takes them, and messages name what was found.
 void convert_scalar(const toml::node& node, TomlNode& result) {
     if (const auto* text = node.as_string()) {
-        result.kind = Kind::text;
+        result.kind = TextKind::text;
         result.text = text->get();
     } else if (const auto* integer = node.as_integer()) {
-        result.kind = Kind::integer;
+        result.kind = TextKind::integer;
         result.integer = integer->get();
         result.number = static_cast<double>(integer->get());
     } else if (const auto* number = node.as_floating_point()) {
-        result.kind = Kind::number;
+        result.kind = TextKind::number;
         result.number = number->get();
     } else if (const auto* boolean = node.as_boolean()) {
-        result.kind = Kind::boolean;
+        result.kind = TextKind::boolean;
         result.boolean = boolean->get();
     } else {
-        result.kind = Kind::time;
+        result.kind = TextKind::time;
     }
 }
 
@@ -76,7 +76,7 @@ TomlNode convert(const toml::node& node, const PlaceMaker& places) {
     if (const auto* table = node.as_table()) {
         convert_table(*table, places, result);
     } else if (const auto* array = node.as_array()) {
-        result.kind = Kind::array;
+        result.kind = TextKind::array;
         for (const auto& item : *array) {
             result.items.push_back(convert(item, places));
         }
@@ -140,7 +140,7 @@ TomlNode override_value(std::string_view value, const Place& place) {
         return parsed->members[0].value;
     }
     TomlNode node;
-    node.kind = Kind::text;
+    node.kind = TextKind::text;
     node.text = std::string(value);
     node.place = place;
     return node;
@@ -155,19 +155,19 @@ const TomlNode* TomlNode::find(std::string_view name) const {
 
 std::string_view describe(TomlNode::Kind kind) {
     switch (kind) {
-        case Kind::text:
+        case TextKind::text:
             return "a text";
-        case Kind::integer:
+        case TextKind::integer:
             return "a whole number";
-        case Kind::number:
+        case TextKind::number:
             return "a number";
-        case Kind::boolean:
+        case TextKind::boolean:
             return "true or false";
-        case Kind::time:
+        case TextKind::time:
             return "a date or time";
-        case Kind::array:
+        case TextKind::array:
             return "a list";
-        case Kind::table:
+        case TextKind::table:
             break;
     }
     return "a table";
@@ -220,7 +220,7 @@ std::optional<ConfigError> apply_override(TomlNode& root, std::string_view argum
     }
     TomlNode* node = &root;
     for (const auto& name : names) {
-        if (node->kind != Kind::table) {  // `partition = 3` in the file, partition.kind on the command line
+        if (node->kind != TextKind::table) {  // `partition = 3` in the file, partition.kind on the command line
             *node = TomlNode{.place = place};
         }
         node = descend(*node, name, place);

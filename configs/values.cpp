@@ -17,7 +17,7 @@ namespace causeway {
 
 namespace {
 
-using Kind = TomlNode::Kind;
+using ValueKind = TomlNode::Kind;
 using Millis = std::chrono::milliseconds;
 
 /// One value being read: what is wrong is said once, with the field's own description of what is right.
@@ -33,7 +33,7 @@ struct Reading {
     void out_of_range(std::string_view value) const {
         wrong(fmt::format("{} is {}; it must be {}", field.path, value, describe_values(field)));
     }
-    [[nodiscard]] bool is_number() const { return node.kind == Kind::integer || node.kind == Kind::number; }
+    [[nodiscard]] bool is_number() const { return node.kind == ValueKind::integer || node.kind == ValueKind::number; }
     [[nodiscard]] bool within(double value) const { return value >= field.least && value <= field.most; }
 };
 
@@ -85,7 +85,7 @@ bool check_text(const Reading& reading, std::string& text) {
 
 // ---- reading, one function per type of member; the member is set only when nothing is wrong
 void read_as(const Reading& reading, std::string& target) {
-    if (reading.node.kind != Kind::text) {
+    if (reading.node.kind != ValueKind::text) {
         return reading.wrong_type();
     }
     std::string text = reading.node.text;
@@ -96,8 +96,9 @@ void read_as(const Reading& reading, std::string& target) {
 
 /// Files of before this type say 0 and 1; stored experiments are such files.
 void read_as(const Reading& reading, bool& target) {
-    const bool number = reading.node.kind == Kind::integer && (reading.node.integer == 0 || reading.node.integer == 1);
-    if (reading.node.kind != Kind::boolean && !number) {
+    const bool number =
+        reading.node.kind == ValueKind::integer && (reading.node.integer == 0 || reading.node.integer == 1);
+    if (reading.node.kind != ValueKind::boolean && !number) {
         return reading.wrong_type();
     }
     target = number ? reading.node.integer == 1 : reading.node.boolean;
@@ -106,11 +107,12 @@ void read_as(const Reading& reading, bool& target) {
 /// 3.0 is refused like 3.5: a count is a whole number, and a typing slip should not be rounded.
 template <class Count>
 void read_count(const Reading& reading, Count& target) {
-    if (!reading.field.word.empty() && reading.node.kind == Kind::text && reading.node.text == reading.field.word) {
+    if (!reading.field.word.empty() && reading.node.kind == ValueKind::text &&
+        reading.node.text == reading.field.word) {
         target = 0;
         return;
     }
-    if (reading.node.kind != Kind::integer) {
+    if (reading.node.kind != ValueKind::integer) {
         return reading.wrong_type();
     }
     if (!reading.within(reading.node.number)) {
@@ -127,7 +129,7 @@ void read_as(const Reading& reading, std::uint64_t& target) {
 }
 
 void read_share(const Reading& reading, double& target) {
-    const auto share = reading.node.kind == Kind::text ? parse_share(reading.node.text) : std::nullopt;
+    const auto share = reading.node.kind == ValueKind::text ? parse_share(reading.node.text) : std::nullopt;
     if (!share) {
         return reading.wrong_type();
     }
@@ -151,7 +153,7 @@ void read_as(const Reading& reading, double& target) {
 }
 
 void read_as(const Reading& reading, Duration& target) {
-    if (reading.node.kind != Kind::text) {
+    if (reading.node.kind != ValueKind::text) {
         return reading.wrong_type();
     }
     const auto duration = parse_duration(trim(reading.node.text));
@@ -167,15 +169,15 @@ void read_as(const Reading& reading, Duration& target) {
 
 /// A share of members is above 0: nobody at all is never meant. `within` bounds the count.
 void read_as(const Reading& reading, CountOrShare& target) {
-    if (reading.node.kind == Kind::integer) {
+    if (reading.node.kind == ValueKind::integer) {
         if (!reading.within(reading.node.number)) {
             return reading.out_of_range(std::to_string(reading.node.integer));
         }
         target = {CountOrShare::Kind::count, static_cast<std::uint32_t>(reading.node.integer), 0};
         return;
     }
-    const bool all = reading.node.kind == Kind::text && trim(reading.node.text) == "all";
-    const auto share = all ? 1.0 : reading.node.kind == Kind::text ? parse_share(reading.node.text) : std::nullopt;
+    const bool all = reading.node.kind == ValueKind::text && trim(reading.node.text) == "all";
+    const auto share = all ? 1.0 : reading.node.kind == ValueKind::text ? parse_share(reading.node.text) : std::nullopt;
     if (!share) {
         return reading.wrong_type();
     }
@@ -187,7 +189,7 @@ void read_as(const Reading& reading, CountOrShare& target) {
 
 /// True when the node is a list of a length within the bounds.
 bool is_list(const Reading& reading) {
-    if (reading.node.kind != Kind::array) {
+    if (reading.node.kind != ValueKind::array) {
         reading.wrong_type();
         return false;
     }
@@ -201,8 +203,8 @@ bool is_list(const Reading& reading) {
 
 /// A cut may be an index: 6 is "6".
 TomlNode as_text(TomlNode node) {
-    if (node.kind == Kind::integer) {
-        node.kind = Kind::text;
+    if (node.kind == ValueKind::integer) {
+        node.kind = ValueKind::text;
         node.text = std::to_string(node.integer);
     }
     return node;
@@ -211,8 +213,8 @@ TomlNode as_text(TomlNode node) {
 /// `cut = "relu"` and `cut = 6` for lists of which one element may stand alone; their numbers are texts.
 TomlNode listed(const TomlNode& node) {
     TomlNode list = node;
-    if (node.kind == Kind::text || node.kind == Kind::integer) {
-        list.kind = Kind::array;
+    if (node.kind == ValueKind::text || node.kind == ValueKind::integer) {
+        list.kind = ValueKind::array;
         list.items = {node};
     }
     std::ranges::transform(list.items, list.items.begin(), as_text);
@@ -231,7 +233,7 @@ void read_as(const Reading& given, std::vector<std::string>& target) {
     for (const auto& item : reading.node.items) {
         const Reading element{reading.field, item, reading.errors};
         std::string text = item.text;
-        if (item.kind != Kind::text) {
+        if (item.kind != ValueKind::text) {
             element.wrong(
                 fmt::format("an element of {} must be a text, not {}", reading.field.path, describe(item.kind)));
         } else if (check_text(element, text)) {
@@ -252,7 +254,7 @@ void read_as(const Reading& reading, std::vector<std::vector<std::string>>& targ
     std::vector<std::vector<std::string>> lists;
     for (const auto& item : reading.node.items) {
         const Reading inner{reading.field, item, reading.errors};
-        if (item.kind != Kind::array || item.items.empty()) {
+        if (item.kind != ValueKind::array || item.items.empty()) {
             inner.wrong(fmt::format("an element of {} must be a list of names, such as [\"ann\", \"bob\"]",
                                     reading.field.path));
             continue;
@@ -260,7 +262,7 @@ void read_as(const Reading& reading, std::vector<std::vector<std::string>>& targ
         auto& names = lists.emplace_back();
         for (const auto& name : item.items) {
             const auto checked = check_name(name.text);
-            if (name.kind != Kind::text || !checked) {
+            if (name.kind != ValueKind::text || !checked) {
                 const Reading element{reading.field, name, reading.errors};
                 element.wrong(fmt::format("{}: {}", reading.field.path,
                                           checked ? "a node is called by a text" : checked.error().message));
@@ -283,7 +285,7 @@ void read_as(const Reading& reading, Shape& target) {
     Shape shape;
     std::int64_t elements = 1;
     for (const auto& item : reading.node.items) {
-        if (item.kind != Kind::integer || item.integer < 1 || item.integer > largest / elements) {
+        if (item.kind != ValueKind::integer || item.integer < 1 || item.integer > largest / elements) {
             const Reading element{reading.field, item, reading.errors};
             element.wrong(fmt::format("a size in {} must be a whole number of at least 1, and their product at most {}",
                                       reading.field.path, largest));

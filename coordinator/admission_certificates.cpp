@@ -9,7 +9,7 @@
 namespace causeway {
 namespace {
 
-Json to_reply(const CertificateRecord& record) {
+Json to_certificate_reply(const CertificateRecord& record) {
     return Json::object()
         .set("name", record.name)
         .set("role", record.role)
@@ -121,7 +121,7 @@ void Admission::renew(const Json& body, const PeerIdentity& asker, Answer done) 
             return certificate_record(token.name, identity.role, key, std::move(certificate));
         };
         const auto record = EnrolmentStore(store.database()).renew(request, sign);
-        done(record ? Result<Json>(to_reply(*record)) : Result<Json>(fail(record.error())));
+        done(record ? Result<Json>(to_certificate_reply(*record)) : Result<Json>(fail(record.error())));
     });
 }
 
@@ -137,7 +137,7 @@ void Admission::import(const Json& body, const std::string& by, Answer done) {
     }
     store_.run([record = *std::move(record), by, now_s, done = std::move(done)](Store& store) {
         const auto imported = EnrolmentStore(store.database()).import(record, now_s, by);
-        done(imported ? Result<Json>(to_reply(record)) : Result<Json>(fail(imported.error())));
+        done(imported ? Result<Json>(to_certificate_reply(record)) : Result<Json>(fail(imported.error())));
     });
 }
 

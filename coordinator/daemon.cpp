@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
-constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr std::uint64_t largest_served_model = std::uint64_t{64} << 30;
 constexpr std::uint64_t updates_in_memory = 640 << 20;  // beyond it they go by the spool
 constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
@@ -32,7 +32,7 @@ BlobSource snapshot_source(const JobRunner& jobs) {
 Result<NamedModels> describe_models(const std::map<std::string, fs::path>& paths) {
     NamedModels models;
     for (const auto& [name, path] : paths) {
-        TRY_ASSIGN(const auto file, read_file(path, largest_model));
+        TRY_ASSIGN(const auto file, read_file(path, largest_served_model));
         auto described = describe_named_model(file);
         if (!described) {
             return fail(with_context(described.error(), path.string()));

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t most_live_certificates = 4;
 constexpr const char* awaiting_code = "awaiting_signature";
 
-Json line_of(const CertificateRecord& certificate) {
+Json line_of_renewal(const CertificateRecord& certificate) {
     return Json::object()
         .set("node", certificate.name)
         .set("role", certificate.role)
@@ -59,7 +59,7 @@ Result<CertificateRecord> EnrolmentStore::renew_now(const RenewalRequest& reques
     }
     TRY_ASSIGN(auto certificate, issue({{}, request.name, request.role}, request.public_key));
     TRY(insert(certificate));
-    TRY(audit(request.now_unix_s, "certificate.renewed", line_of(certificate)));
+    TRY(audit(request.now_unix_s, "certificate.renewed", line_of_renewal(certificate)));
     return certificate;
 }
 
@@ -132,7 +132,8 @@ Status EnrolmentStore::import(const CertificateRecord& certificate, std::int64_t
         TRY(insert(certificate));
         TRY_ASSIGN(auto forget, database_.prepare("DELETE FROM requests WHERE public_key = ?"));
         TRY(forget.bind(certificate.public_key).run());
-        return audit(now_unix_s, before ? "certificate.renewed" : "node.enrolled", line_of(certificate).set("by", by));
+        return audit(now_unix_s, before ? "certificate.renewed" : "node.enrolled",
+                     line_of_renewal(certificate).set("by", by));
     });
 }
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t largest_model = std::uint64_t{64} << 30;
+constexpr std::uint64_t largest_read_model = std::uint64_t{64} << 30;
 constexpr std::size_t most_being_evaluated = 16;  // snapshots kept beyond what the store names
 constexpr std::uint64_t largest_update = std::uint64_t{64} << 30;
 constexpr Duration measure_interval = std::chrono::seconds(1);  // each looks at every snapshot
@@ -100,7 +100,7 @@ void JobRunner::make_model(const MakeModel& job) {
 /// A resumed experiment's: its parent's last commit, which is kept. Read whole, for its digest is verified so.
 void JobRunner::use_committed_model(const MakeModel& job) {
     sums_->post([this, job] {
-        const auto model = snapshots_.read(job.from, largest_model);
+        const auto model = snapshots_.read(job.from, largest_read_model);
         if (!model) {
             return answer_failed(job.experiment, 0, "make_model", model.error());
         }
@@ -120,7 +120,7 @@ Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
     if (known == options_.models.end()) {
         return fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
     }
-    return read_file(known->second, largest_model);
+    return read_file(known->second, largest_read_model);
 }
 
 void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& file) {
@@ -159,7 +159,7 @@ Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, co
     if (newest && newest->digest == job.start_model) {
         model = newest->file;
     } else {
-        TRY_ASSIGN(auto read, snapshots_.read(job.start_model, largest_model));
+        TRY_ASSIGN(auto read, snapshots_.read(job.start_model, largest_read_model));
         model = std::make_shared<const Bytes>(std::move(read));
     }
     TRY_ASSIGN(auto input, make_round_input(*setup, job, *model));
@@ -179,7 +179,7 @@ Status JobRunner::open_relays(const ExperimentSetup& setup, const OpenRound& job
         TRY(segments_->write(job.experiment, job.round, digest, file));
         opened.segments.emplace_back(digest, file.size());
     }
-    TRY_ASSIGN(const auto kept, kept_segments(*segments_, options_.state, job.experiment, job.round, largest_model,
+    TRY_ASSIGN(const auto kept, kept_segments(*segments_, options_.state, job.experiment, job.round, largest_read_model,
                                               opened.segments));
     opened.segments.insert(opened.segments.end(), kept.begin(), kept.end());
     for (const auto& [segment, size] : opened.segments) {
@@ -256,7 +256,7 @@ Status JobRunner::add_groups(const ExperimentSetup& setup, const FinishRound& jo
         const auto& result = job.groups[group];
         std::array<Bytes, 2> files;
         for (std::size_t stage = 0; stage < files.size(); ++stage) {
-            TRY_ASSIGN(files[stage], segments_->read(result.segments.at(stage), largest_model));
+            TRY_ASSIGN(files[stage], segments_->read(result.segments.at(stage), largest_read_model));
         }
         auto update = group_update(*setup.split, *round.input(), group, files, result.examples);
         const auto refusal = update ? round.add(*std::move(update)) : std::optional(std::move(update).error());
@@ -367,7 +367,7 @@ void JobRunner::evaluation_stored(ExperimentId experiment, std::uint32_t round) 
 CoordinatorEvent JobRunner::evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup) {
     const auto evaluation = [&]() -> Result<Figures> {
         TRY_ASSIGN(const auto* dataset, held_out(setup));
-        TRY_ASSIGN(const auto model, read_file(model_path(job.model), largest_model));
+        TRY_ASSIGN(const auto model, read_file(model_path(job.model), largest_read_model));
         return evaluate_model(*trainer_, setup, model, *dataset);
     }();
     if (!evaluation) {

@@ -27,7 +27,7 @@ LogLevel level_of(const Identity& identity) {
     return identity.role == Role::operator_ ? LogLevel::debug : LogLevel::info;
 }
 
-Reply to_reply(std::uint64_t request, const Result<Json>& body) {
+Reply to_peer_reply(std::uint64_t request, const Result<Json>& body) {
     Reply reply{.id = request};
     if (body) {
         reply.body = body->dump();
@@ -135,7 +135,7 @@ void Loop::on_request(ConnectionId connection, const Session& session, const Req
         return answer(connection, request.id, fail(body.error()));
     }
     const Admission::Answer done = [queue = queue_, connection, id = request.id](const Result<Json>& reply) {
-        queue->push(SendLater{connection, to_reply(id, reply)});
+        queue->push(SendLater{connection, to_peer_reply(id, reply)});
     };
     if (request.verb == "node.list") {
         partners_.admission.list_nodes(list_nodes(machine_.members(), machine_.experiments()), connected(), done);
@@ -179,7 +179,7 @@ void Loop::on_join(ConnectionId connection, const JoinRequest& request) {
 }
 
 void Loop::answer(ConnectionId connection, std::uint64_t request, const Result<Json>& body) {
-    partners_.link.send(connection, to_reply(request, body));
+    partners_.link.send(connection, to_peer_reply(request, body));
 }
 
 }  // namespace causeway

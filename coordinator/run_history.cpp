@@ -11,7 +11,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t longest_json = 16 << 20;  // our own texts: cohorts of thousands of names
+constexpr std::size_t longest_history_json = 16 << 20;  // our own texts: cohorts of thousands of names
 constexpr std::size_t longest_page = 200 << 10;
 constexpr std::size_t names_a_line = 256;  // of 64 bytes at most, with a digest of 64 more: below 48 KiB
 
@@ -68,7 +68,7 @@ void add_chunks(std::vector<Json>& lines, const Json& base, const std::string& f
     }
 }
 
-Json line_of(const char* kind, std::int64_t round) {
+Json line_of_decision(const char* kind, std::int64_t round) {
     return Json::object().set("line", kind).set("round", round);
 }
 
@@ -81,11 +81,11 @@ Status add_decisions(Database& database, std::int64_t id, std::int64_t round, st
         if (!more) {
             return {};
         }
-        TRY_ASSIGN(auto detail, Json::parse(query.text(1), longest_json));
-        auto line = line_of("decision", round).set("kind", query.text(0));
+        TRY_ASSIGN(auto detail, Json::parse(query.text(1), longest_history_json));
+        auto line = line_of_decision("decision", round).set("kind", query.text(0));
         if (query.text(0) == decisions::cohort) {
             lines.push_back(line.set("detail", decisions::cohort_detail({})));
-            add_chunks(lines, line_of("members", round), "members", detail["members"].items());
+            add_chunks(lines, line_of_decision("members", round), "members", detail["members"].items());
         } else {
             lines.push_back(line.set("detail", std::move(detail)));
         }
@@ -99,7 +99,7 @@ Result<Json> evaluation_of(Database& database, std::int64_t id, std::int64_t rou
     if (!evaluated) {
         return Json();
     }
-    TRY_ASSIGN(auto detail, Json::parse(query.text(3), longest_json));
+    TRY_ASSIGN(auto detail, Json::parse(query.text(3), longest_history_json));
     return Json::object()
         .set("loss", query.number(0))
         .set("accuracy", query.number(1))
@@ -130,17 +130,17 @@ Status add_commit(Database& database, std::int64_t id, std::int64_t round, std::
         return {};
     }
     TRY_ASSIGN(const auto model, query.digest(0));
-    TRY_ASSIGN(const auto cohort, Json::parse(query.text(2), longest_json));
-    TRY_ASSIGN(auto summary, Json::parse(query.text(3), longest_json));
+    TRY_ASSIGN(const auto cohort, Json::parse(query.text(2), longest_history_json));
+    TRY_ASSIGN(auto summary, Json::parse(query.text(3), longest_history_json));
     TRY_ASSIGN(auto evaluation, evaluation_of(database, id, round));
     TRY_ASSIGN(const auto participants, participants_of(database, id, round));
-    lines.push_back(line_of("commit", round)
+    lines.push_back(line_of_decision("commit", round)
                         .set("model_sha256", model.hex())
                         .set("model_bytes", query.integer(1))
                         .set("summary", std::move(summary))
                         .set("evaluation", std::move(evaluation)));
-    add_chunks(lines, line_of("participants", round), "participants", participants);
-    add_chunks(lines, line_of("next_cohort", round), "next_cohort", cohort.items());
+    add_chunks(lines, line_of_decision("participants", round), "participants", participants);
+    add_chunks(lines, line_of_decision("next_cohort", round), "next_cohort", cohort.items());
     return {};
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 using ById = std::map<ExperimentId, RecoveredExperiment>;
 
-constexpr std::size_t longest_json = 16 << 20;  // our own texts: cohorts of thousands of names
+constexpr std::size_t longest_stored_json = 16 << 20;  // our own texts: cohorts of thousands of names
 
 /// Calls `read` for each row of `sql`.
 template <class Read>
@@ -54,9 +54,9 @@ Result<StoredRound> stored_round(const Statement& row) {
     round.round = round_of(row, 1);
     TRY_ASSIGN(round.model, row.digest(2));
     round.model_bytes = static_cast<std::uint64_t>(row.integer(3));
-    TRY_ASSIGN(round.summary, Json::parse(row.text(4), longest_json));
+    TRY_ASSIGN(round.summary, Json::parse(row.text(4), longest_stored_json));
     if (!row.is_null(5)) {
-        TRY_ASSIGN(auto detail, Json::parse(row.text(9), longest_json));
+        TRY_ASSIGN(auto detail, Json::parse(row.text(9), longest_stored_json));
         round.evaluation = SaveEvaluation{.experiment = id_of(row, 0),
                                           .round = round.round,
                                           .loss = row.number(6),
@@ -82,7 +82,7 @@ Status load_next_cohorts(Database& database, ById& experiments) {
         "SELECT c.experiment, c.next_cohort FROM experiments AS x CROSS JOIN commits AS c ON c.experiment = x.id "
         "AND c.round = (SELECT MAX(round) FROM commits WHERE experiment = x.id)";
     return each_row(database, sql, [&](const Statement& row) -> Status {
-        TRY_ASSIGN(const auto cohort, Json::parse(row.text(1), longest_json));
+        TRY_ASSIGN(const auto cohort, Json::parse(row.text(1), longest_stored_json));
         experiments[id_of(row, 0)].next_cohort = texts_of(cohort);
         return {};
     });
@@ -125,7 +125,7 @@ Status load_decisions(Database& database, ById& experiments) {
             FROM open CROSS JOIN decisions AS d ON d.experiment = open.id AND d.round = open.round
             ORDER BY d.sequence)sql";
     return each_row(database, sql, [&](const Statement& row) -> Status {
-        TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_json));
+        TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_stored_json));
         const auto id = id_of(row, 0);
         experiments[id].decisions.push_back({id, round_of(row, 1), row.text(2), std::move(detail)});
         return {};

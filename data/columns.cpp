@@ -12,7 +12,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t longest_shown = 80;  // of a wrong name in a message
+constexpr std::size_t longest_shown_column = 80;  // of a wrong name in a message
 
 std::optional<std::size_t> index_of(std::string_view label, std::span<const std::string> names, std::size_t columns) {
     if (const auto found = std::ranges::find(names, label); found != names.end()) {
@@ -43,7 +43,7 @@ Result<std::optional<std::size_t>> find_label_column(std::string_view label, std
     if (!column) {
         return fail(ErrorKind::invalid, "no_such_column",
                     fmt::format("{}: no column '{}' among {}{} (\"last\", an index from 0, or a header's name)", file,
-                                label.substr(0, longest_shown), columns, hint(label, names)));
+                                label.substr(0, longest_shown_column), columns, hint(label, names)));
     }
     if (columns == 1) {
         return fail(ErrorKind::invalid, "no_features",
@@ -58,7 +58,7 @@ Result<std::size_t> find_column(std::string_view name, std::span<const std::stri
         return *column;
     }
     return fail(ErrorKind::invalid, "no_such_column",
-                fmt::format("{}: no column '{}' among {}{}", file, name.substr(0, longest_shown), columns,
+                fmt::format("{}: no column '{}' among {}{}", file, name.substr(0, longest_shown_column), columns,
                             hint(name, names)));
 }
 
@@ -95,7 +95,7 @@ private:
     std::optional<std::size_t> find(std::string_view name) {
         const auto column = index_of(trim(name), names_, taken_.size());
         if (!column) {
-            fault("no_such_column", fmt::format("no column '{}' among {}{}", name.substr(0, longest_shown),
+            fault("no_such_column", fmt::format("no column '{}' among {}{}", name.substr(0, longest_shown_column),
                                                 taken_.size(), hint(name, names_)));
         }
         return column;

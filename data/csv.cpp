@@ -20,8 +20,8 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t ignored = static_cast<std::size_t>(-1);
-constexpr std::size_t longest_shown = 80;        // of a wrong label
-constexpr std::size_t block_bytes = 1 << 20;     // of a file that is read a block at a time
+constexpr std::size_t longest_shown_name = 80;    // of a wrong label
+constexpr std::size_t csv_block_bytes = 1 << 20;  // of a file that is read a block at a time
 constexpr std::size_t longest_line = 64 << 20;   // in such a file
 constexpr std::size_t rows_before_guess = 4096;  // enough to tell how long a row is
 
@@ -107,7 +107,7 @@ private:
         }
         std::string next(text_);
         const std::size_t before = next.size();
-        next.resize(before + std::max(block_bytes, before));  // a long line is copied a few times at most
+        next.resize(before + std::max(csv_block_bytes, before));  // a long line is copied a few times at most
         const auto room = std::as_writable_bytes(std::span(next)).subspan(before);
         const auto count = stream_->read(room);
         if (!count) {
@@ -346,10 +346,10 @@ private:
         const auto name = name_of(cell);
         const auto found = std::ranges::find(words.values, name);
         if (found == words.values.end()) {
-            const auto nearest = nearest_name(name.substr(0, longest_shown), words.values);
+            const auto nearest = nearest_name(name.substr(0, longest_shown_name), words.values);
             return fail(ErrorKind::corrupt, "unknown_word",
                         fmt::format("{}: the cell is none of the words of {} ({}){}", to_text(place), words.column,
-                                    join(words.values, ", ").substr(0, longest_shown),
+                                    join(words.values, ", ").substr(0, longest_shown_name),
                                     nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
         }
         features_[at + static_cast<std::size_t>(found - words.values.begin())] = 1.0f;
@@ -370,7 +370,7 @@ private:
             return {};
         }
         if (!names.empty() && !parse_number(cell)) {
-            const auto nearest = nearest_name(cell.substr(0, longest_shown), names);
+            const auto nearest = nearest_name(cell.substr(0, longest_shown_name), names);
             return fail(ErrorKind::invalid, "bad_label",
                         fmt::format("{}: the label is none of the classes {}{}", to_text(place), join(names, ", "),
                                     nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
@@ -429,7 +429,7 @@ private:
     std::vector<float> targets_;  // in their place for regression
 };
 
-bool owns_name(std::string_view name) {
+bool owns_csv_name(std::string_view name) {
     return name.ends_with(".csv") || name.ends_with(".csv.gz");
 }
 
@@ -440,8 +440,8 @@ bool owns_content(ByteView bytes) {
                                [](char c) { return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
 }
 
-Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
-                     const ReadLimits& limits) {
+Result<Dataset> read_csv(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
+                         const ReadLimits& limits) {
     return parse_csv(bytes, path.string(), options, limits);
 }
 
@@ -463,6 +463,6 @@ Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptio
 }
 
 extern const Reader csv_reader;
-const Reader csv_reader{"csv", "NAME.csv or NAME.csv.gz", owns_name, owns_content, read, nullptr, read_stream};
+const Reader csv_reader{"csv", "NAME.csv or NAME.csv.gz", owns_csv_name, owns_content, read_csv, nullptr, read_stream};
 
 }  // namespace causeway

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t longest_text = 64 * 1024;  // of the options as they travel
 constexpr std::size_t longest_label = 256;  // of a column's name
-constexpr std::size_t highest_rank = 8;
+constexpr std::size_t highest_example_rank = 8;
 constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
 constexpr double largest_holdout = 0.9;
 constexpr std::size_t most_categories = 1024;
@@ -94,8 +94,8 @@ std::vector<Error> check_scale(const Scale& scale) {
 
 // Every size is bounded before it is multiplied, so the product never overflows.
 std::vector<Error> check_shape(const std::vector<std::int64_t>& shape) {
-    if (shape.size() > highest_rank) {
-        return {Error{ErrorKind::invalid, "shape", fmt::format("shape: at most {} sizes", highest_rank)}};
+    if (shape.size() > highest_example_rank) {
+        return {Error{ErrorKind::invalid, "shape", fmt::format("shape: at most {} sizes", highest_example_rank)}};
     }
     std::int64_t product = 1;
     for (const auto extent : shape) {

@@ -11,7 +11,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t block_bytes = 256 * 1024;            // grows with the output, so a small file stays small
+constexpr std::size_t gzip_block_bytes = 256 * 1024;       // grows with the output, so a small file stays small
 constexpr std::uint64_t bomb_free_bytes = 64ull << 20;     // below this any ratio is harmless
 constexpr std::uint64_t bomb_ratio = 512;                  // deflate can reach 1032; CSV of zeros stays near 300
 constexpr int gzip_window = 15 + 16;                       // 32 KiB window, gzip wrapper: zlib's own encoding
@@ -108,7 +108,7 @@ Result<Bytes> gunzip(ByteView packed, std::uint64_t limit) {
     Bytes out;
     for (std::size_t used = 0;;) {
         if (used == out.size()) {
-            out.resize(used + std::max(block_bytes, std::min(used, slice_bytes / 2)));
+            out.resize(used + std::max(gzip_block_bytes, std::min(used, slice_bytes / 2)));
         }
         TRY_ASSIGN(const std::size_t written, inflater.fill(std::span(out).subspan(used)));
         if (written == 0) {
@@ -135,12 +135,12 @@ Bytes gzip(ByteView bytes) {
             stream.avail_in = static_cast<uInt>(slice.size());
             bytes = bytes.subspan(slice.size());
         }
-        out.resize(used + block_bytes);
+        out.resize(used + gzip_block_bytes);
         stream.next_out = reinterpret_cast<Bytef*>(out.data() + used);
-        stream.avail_out = static_cast<uInt>(block_bytes);
+        stream.avail_out = static_cast<uInt>(gzip_block_bytes);
         code = deflate(&stream, bytes.empty() ? Z_FINISH : Z_NO_FLUSH);
         ASSERT(code == Z_OK || code == Z_STREAM_END);
-        used += block_bytes - stream.avail_out;
+        used += gzip_block_bytes - stream.avail_out;
     }
     deflateEnd(&stream);
     out.resize(used);

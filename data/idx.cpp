@@ -15,9 +15,9 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t magic_bytes = 4;
-constexpr unsigned highest_rank = 8;
+constexpr unsigned highest_idx_rank = 8;
 
-std::optional<ElementType> element_type(unsigned code) {
+std::optional<ElementType> idx_element_type(unsigned code) {
     switch (code) {
         case 0x08:
             return ElementType{ElementKind::unsigned_integer, 1, ByteOrder::big};
@@ -37,10 +37,10 @@ std::optional<ElementType> element_type(unsigned code) {
 }
 
 // Four bytes are little to go by; for files without a telling name the type and the rank must make sense as well.
-bool has_magic(ByteView bytes) {
+bool has_idx_magic(ByteView bytes) {
     return bytes.size() >= magic_bytes && bytes[0] == std::byte{0} && bytes[1] == std::byte{0} &&
-           element_type(std::to_integer<unsigned>(bytes[2])) && bytes[3] != std::byte{0} &&
-           std::to_integer<unsigned>(bytes[3]) <= highest_rank;
+           idx_element_type(std::to_integer<unsigned>(bytes[2])) && bytes[3] != std::byte{0} &&
+           std::to_integer<unsigned>(bytes[3]) <= highest_idx_rank;
 }
 
 std::uint32_t big_endian_u32(ByteView bytes) {
@@ -51,8 +51,8 @@ std::uint32_t big_endian_u32(ByteView bytes) {
     return value;
 }
 
-Result<StoredArray> parse_array(ByteView bytes, std::string_view file, const ReadLimits& limits) {
-    if (!has_magic(bytes)) {
+Result<StoredArray> parse_idx(ByteView bytes, std::string_view file, const ReadLimits& limits) {
+    if (!has_idx_magic(bytes)) {
         return fail(ErrorKind::corrupt, "bad_magic",
                     fmt::format("{}: not an IDX file: it must begin with 00 00, a type (08 to 0E) and a rank", file));
     }
@@ -65,24 +65,24 @@ Result<StoredArray> parse_array(ByteView bytes, std::string_view file, const Rea
     for (std::size_t i = 0; i < rank; ++i) {
         sizes.push_back(big_endian_u32(bytes.subspan(magic_bytes + 4 * i)));
     }
-    return make_stored_array(*element_type(std::to_integer<unsigned>(bytes[2])), std::move(sizes),
+    return make_stored_array(*idx_element_type(std::to_integer<unsigned>(bytes[2])), std::move(sizes),
                              bytes.subspan(header), file, limits.values);
 }
 
 // A file of rank 1 holds one value an example.
-std::vector<std::int64_t> example_shape(const StoredArray& array) {
+std::vector<std::int64_t> idx_example_shape(const StoredArray& array) {
     std::vector<std::int64_t> shape(array.sizes.begin() + 1, array.sizes.end());
     return shape.empty() ? std::vector<std::int64_t>{1} : shape;
 }
 
 // "train-images-idx3-ubyte.gz" -> "train-labels-idx1-ubyte.gz".
-std::vector<std::string> label_names(const std::string& images) {
+std::vector<std::string> idx_label_names(const std::string& images) {
     const auto named = replaced(images, "images", "labels");
     if (!named) {
         return {};
     }
     std::vector<std::string> names;
-    for (unsigned rank = 1; rank <= highest_rank; ++rank) {
+    for (unsigned rank = 1; rank <= highest_idx_rank; ++rank) {
         if (auto name = replaced(*named, fmt::format("idx{}", rank), "idx1")) {
             names.push_back(*name);
         }
@@ -92,8 +92,8 @@ std::vector<std::string> label_names(const std::string& images) {
 }
 
 // "t10k-images-idx3-ubyte", as MNIST and its relatives are called, or NAME.idx.
-bool owns_name(std::string_view name) {
-    for (unsigned rank = 1; rank <= highest_rank; ++rank) {
+bool owns_idx_name(std::string_view name) {
+    for (unsigned rank = 1; rank <= highest_idx_rank; ++rank) {
         if (name.find(fmt::format("idx{}-", rank)) != std::string_view::npos) {
             return true;
         }
@@ -101,9 +101,9 @@ bool owns_name(std::string_view name) {
     return name.ends_with(".idx") || name.ends_with(".idx.gz");
 }
 
-Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
-                     const ReadLimits& limits) {
-    const auto names = label_names(path.filename().string());
+Result<Dataset> read_idx(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
+                         const ReadLimits& limits) {
+    const auto names = idx_label_names(path.filename().string());
     const auto partner = find_partner(path, names);
     if (!partner) {
         return fail(ErrorKind::not_found, "no_labels",
@@ -125,9 +125,9 @@ Result<Dataset> parse_idx(const IdxFiles& files, const DataOptions& options, con
                     fmt::format("{}: IDX files have no column '{}': leave out `label` to take the labels beside them",
                                 files.images_file, options.label));
     }
-    TRY_ASSIGN(const auto images, parse_array(files.images, files.images_file, limits));
-    TRY_ASSIGN(const auto label_array, parse_array(files.labels, files.labels_file, limits));
-    Dataset dataset{std::string(files.images_file), {}, example_shape(images), {}, {}, 0, {}};
+    TRY_ASSIGN(const auto images, parse_idx(files.images, files.images_file, limits));
+    TRY_ASSIGN(const auto label_array, parse_idx(files.labels, files.labels_file, limits));
+    Dataset dataset{std::string(files.images_file), {}, idx_example_shape(images), {}, {}, 0, {}};
     if (options.target == Target::number) {
         TRY_ASSIGN(dataset.targets, read_targets(label_array, images.examples(), files.labels_file));
     } else {
@@ -143,7 +143,7 @@ Result<Dataset> parse_idx(const IdxFiles& files, const DataOptions& options, con
 }
 
 extern const Reader idx_reader;
-const Reader idx_reader{"idx", "NAME-images-idx3-ubyte with NAME-labels-idx1-ubyte beside it (or .gz)", owns_name,
-                        has_magic, read};
+const Reader idx_reader{"idx", "NAME-images-idx3-ubyte with NAME-labels-idx1-ubyte beside it (or .gz)", owns_idx_name,
+                        has_idx_magic, read_idx};
 
 }  // namespace causeway

@@ -19,14 +19,14 @@ namespace {
 
 constexpr std::string_view magic = "\x93NUMPY";
 constexpr std::size_t longest_header = 64 * 1024;  // numpy itself stops at 10,000
-constexpr std::size_t highest_rank = 8;
+constexpr std::size_t highest_npy_rank = 8;
 
 struct Header {
     ElementType type;
     std::vector<std::uint64_t> sizes;
 };
 
-bool has_magic(ByteView bytes) {
+bool has_npy_magic(ByteView bytes) {
     return as_text(bytes).starts_with(magic);
 }
 
@@ -50,7 +50,7 @@ std::optional<std::string_view> field(std::string_view header, std::string_view 
 }
 
 // "'<f4'": quotes, byte order, kind, bytes.
-std::optional<ElementType> element_type(std::string_view descr) {
+std::optional<ElementType> npy_element_type(std::string_view descr) {
     if (descr.size() != 5 || descr.front() != '\'' || descr.back() != '\'') {
         return std::nullopt;
     }
@@ -87,7 +87,7 @@ std::optional<std::vector<std::uint64_t>> parse_sizes(std::string_view tuple) {
         if (digits.empty() && !sizes.empty()) {
             continue;  // the comma after the last
         }
-        if (code != std::errc() || end != digits.data() + digits.size() || sizes.size() == highest_rank) {
+        if (code != std::errc() || end != digits.data() + digits.size() || sizes.size() == highest_npy_rank) {
             return std::nullopt;
         }
         sizes.push_back(size);
@@ -106,20 +106,20 @@ Result<Header> parse_header(std::string_view text, std::string_view file) {
         return fail(ErrorKind::unsupported, "fortran_order",
                     fmt::format("{}: the array is stored by columns: save numpy.ascontiguousarray(array)", file));
     }
-    const auto type = element_type(*descr);
+    const auto type = npy_element_type(*descr);
     if (!type) {
         return fail(ErrorKind::unsupported, "element_type",
                     fmt::format("{}: values of this type cannot be read: save array.astype('float32')", file));
     }
     auto sizes = parse_sizes(*shape);
     if (!sizes) {
-        return bad_header(file, fmt::format("must have a shape of at most {} whole numbers", highest_rank));
+        return bad_header(file, fmt::format("must have a shape of at most {} whole numbers", highest_npy_rank));
     }
     return Header{*type, *std::move(sizes)};
 }
 
-Result<StoredArray> parse_array(ByteView bytes, std::string_view file, const ReadLimits& limits) {
-    if (!has_magic(bytes)) {
+Result<StoredArray> parse_npy(ByteView bytes, std::string_view file, const ReadLimits& limits) {
+    if (!has_npy_magic(bytes)) {
         return fail(ErrorKind::corrupt, "bad_magic",
                     fmt::format("{}: not an NPY file: it must begin with 93 and NUMPY", file));
     }
@@ -162,8 +162,8 @@ Result<Columns> choose_columns(const StoredArray& array, std::string_view file, 
 }
 
 // The label is cut out of the row; the features on both sides of it close up.
-Status append_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
-                  Target target, Dataset& dataset) {
+Status append_npy_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
+                      Target target, Dataset& dataset) {
     const auto split = columns.label.value_or(columns.width);
     TRY(append_features(array, row, 0, split, file, dataset.features));
     if (columns.label) {
@@ -177,14 +177,14 @@ Status append_row(const StoredArray& array, std::size_t row, const Columns& colu
     return {};
 }
 
-std::vector<std::int64_t> example_shape(const StoredArray& array, const Columns& columns) {
+std::vector<std::int64_t> npy_example_shape(const StoredArray& array, const Columns& columns) {
     if (columns.label || array.sizes.size() == 1) {
         return {static_cast<std::int64_t>(columns.width - (columns.label ? 1 : 0))};
     }
     return {array.sizes.begin() + 1, array.sizes.end()};
 }
 
-std::vector<std::string> label_names(const std::string& name) {
+std::vector<std::string> npy_label_names(const std::string& name) {
     std::vector<std::string> names;
     if (auto partner = replaced(name, "features", "labels")) {
         names.push_back(*partner);
@@ -195,15 +195,15 @@ std::vector<std::string> label_names(const std::string& name) {
     return names;
 }
 
-bool owns_name(std::string_view name) {
+bool owns_npy_name(std::string_view name) {
     return name.ends_with(".npy") || name.ends_with(".npy.gz");
 }
 
-Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
-                     const ReadLimits& limits) {
+Result<Dataset> read_npy(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
+                         const ReadLimits& limits) {
     // A label column makes a labels file beside this one irrelevant, so it is not even read.
     const auto partner =
-        options.label.empty() ? find_partner(path, label_names(path.filename().string())) : std::nullopt;
+        options.label.empty() ? find_partner(path, npy_label_names(path.filename().string())) : std::nullopt;
     Bytes labels;
     if (partner) {
         TRY_ASSIGN(labels, read_unpacked(*partner, limits));
@@ -218,15 +218,15 @@ Result<Dataset> read(const std::filesystem::path& path, ByteView bytes, const Da
 }  // namespace
 
 Result<Dataset> parse_npy(const NpyFiles& files, const DataOptions& options, const ReadLimits& limits) {
-    TRY_ASSIGN(const auto array, parse_array(files.features, files.features_file, limits));
+    TRY_ASSIGN(const auto array, parse_npy(files.features, files.features_file, limits));
     TRY_ASSIGN(const auto columns, choose_columns(array, files.features_file, options));
-    Dataset dataset{std::string(files.features_file), {}, example_shape(array, columns), {}, {}, 0, {}};
+    Dataset dataset{std::string(files.features_file), {}, npy_example_shape(array, columns), {}, {}, 0, {}};
     dataset.features.reserve(array.examples() * dataset.example_size());
     for (std::size_t row = 0; row < array.examples(); ++row) {
-        TRY(append_row(array, row, columns, files.features_file, options.target, dataset));
+        TRY(append_npy_row(array, row, columns, files.features_file, options.target, dataset));
     }
     if (!columns.label && !files.labels.empty()) {
-        TRY_ASSIGN(const auto labels, parse_array(files.labels, files.labels_file, limits));
+        TRY_ASSIGN(const auto labels, parse_npy(files.labels, files.labels_file, limits));
         if (options.target == Target::number) {
             TRY_ASSIGN(dataset.targets, read_targets(labels, array.examples(), files.labels_file));
         } else {
@@ -240,7 +240,7 @@ Result<Dataset> parse_npy(const NpyFiles& files, const DataOptions& options, con
 }
 
 extern const Reader npy_reader;
-const Reader npy_reader{"npy", "NAME.npy (labels in a column, or NAME-labels.npy beside it)", owns_name, has_magic,
-                        read};
+const Reader npy_reader{"npy", "NAME.npy (labels in a column, or NAME-labels.npy beside it)", owns_npy_name,
+                        has_npy_magic, read_npy};
 
 }  // namespace causeway

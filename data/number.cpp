@@ -12,7 +12,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t longest_shown = 32;  // characters of a wrong value in a message
+constexpr std::size_t longest_shown_number = 32;  // characters of a wrong value in a message
 
 // from_chars knows no '+', and "+-1" must stay wrong.
 std::string_view without_plus(std::string_view text) {
@@ -33,10 +33,10 @@ std::optional<T> parse_whole(std::string_view text) {
 // What a file put there, short and without control characters: it goes to a terminal.
 std::string shown(std::string_view text) {
     std::string result;
-    for (const char c : text.substr(0, longest_shown)) {
+    for (const char c : text.substr(0, longest_shown_number)) {
         result += c >= ' ' && c < 127 ? c : '?';
     }
-    return text.size() > longest_shown ? result + "..." : result;
+    return text.size() > longest_shown_number ? result + "..." : result;
 }
 
 tl::unexpected<Error> not_finite(const Spot& place) {

@@ -13,7 +13,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::array parameters{
+constexpr std::array dirichlet_parameters{
     PartitionParameter{"alpha", 0.5, 1e-3, 1e6, NumberKind::real, "concentration: small is uneven, large is iid"},
 };
 
@@ -32,7 +32,7 @@ std::vector<double> draw_shares(double alpha, std::size_t parts, RandomStream& s
     return shares;
 }
 
-void deal_class(Indices examples, std::uint32_t label, const PartitionInput& input, Parts& parts) {
+void deal_class_by_shares(Indices examples, std::uint32_t label, const PartitionInput& input, Parts& parts) {
     auto stream = partition_stream(input.seed, label + 1);
     const auto shares = draw_shares(input.parameters.at("alpha"), input.parts, stream);
     const auto counts = proportional_counts(shares, examples.size());
@@ -45,12 +45,12 @@ void deal_class(Indices examples, std::uint32_t label, const PartitionInput& inp
     }
 }
 
-Result<Parts> split(const PartitionInput& input) {
+Result<Parts> split_by_dirichlet(const PartitionInput& input) {
     Parts parts(input.parts);
     auto by_class = examples_by_class(input.labels, input.classes);
     for (std::uint32_t label = 0; label < input.classes; ++label) {
         if (!by_class[label].empty()) {
-            deal_class(std::move(by_class[label]), label, input, parts);
+            deal_class_by_shares(std::move(by_class[label]), label, input, parts);
         }
     }
     fill_empty_parts(parts);
@@ -61,7 +61,7 @@ Result<Parts> split(const PartitionInput& input) {
 
 extern const Partitioner dirichlet_partitioner;
 const Partitioner dirichlet_partitioner{"dirichlet",
-                                        "uneven labels and sizes, by Dirichlet(alpha) shares of each class", parameters,
-                                        LabelUse::required, split};
+                                        "uneven labels and sizes, by Dirichlet(alpha) shares of each class",
+                                        dirichlet_parameters, LabelUse::required, split_by_dirichlet};
 
 }  // namespace causeway

@@ -4,7 +4,7 @@
 namespace causeway {
 namespace {
 
-Result<Parts> split(const PartitionInput& input) {
+Result<Parts> split_iid(const PartitionInput& input) {
     auto stream = partition_stream(input.seed, 0);
     const auto order = stream.permutation(input.examples);
     Parts parts(input.parts);
@@ -17,6 +17,6 @@ Result<Parts> split(const PartitionInput& input) {
 }  // namespace
 
 extern const Partitioner iid_partitioner;
-const Partitioner iid_partitioner{"iid", "every part a random sample of equal size", {}, LabelUse::none, split};
+const Partitioner iid_partitioner{"iid", "every part a random sample of equal size", {}, LabelUse::none, split_iid};
 
 }  // namespace causeway

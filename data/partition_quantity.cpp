@@ -9,11 +9,11 @@
 namespace causeway {
 namespace {
 
-constexpr std::array parameters{
+constexpr std::array quantity_parameters{
     PartitionParameter{"power", 1, 0, 10, NumberKind::real, "how fast sizes fall: 0 is equal sizes"},
 };
 
-Result<Parts> split(const PartitionInput& input) {
+Result<Parts> split_by_quantity(const PartitionInput& input) {
     std::vector<double> weights;
     for (std::size_t rank = 1; rank <= input.parts; ++rank) {
         weights.push_back(std::pow(static_cast<double>(rank), -input.parameters.at("power")));
@@ -37,7 +37,7 @@ Result<Parts> split(const PartitionInput& input) {
 }  // namespace
 
 extern const Partitioner quantity_partitioner;
-const Partitioner quantity_partitioner{"quantity", "random samples whose sizes fall by a power law", parameters,
-                                       LabelUse::none, split};
+const Partitioner quantity_partitioner{"quantity", "random samples whose sizes fall by a power law",
+                                       quantity_parameters, LabelUse::none, split_by_quantity};
 
 }  // namespace causeway

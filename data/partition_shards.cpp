@@ -15,7 +15,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::array parameters{
+constexpr std::array shards_parameters{
     PartitionParameter{"labels", 2, 1, max_classes, NumberKind::whole, "classes that each part holds"},
 };
 
@@ -63,7 +63,7 @@ Status check_classes(const std::vector<Class>& classes, std::size_t labels, std:
 }
 
 // One example for each owner at least, or some part would miss one of its classes.
-Status deal_class(Class& shared, const PartitionInput& input, Parts& parts) {
+Status deal_class_in_shards(Class& shared, const PartitionInput& input, Parts& parts) {
     if (shared.examples.size() < shared.owners.size()) {
         return fail(ErrorKind::invalid, "partition",
                     fmt::format("shards: class {} has {} examples for {} parts", shared.label, shared.examples.size(),
@@ -77,14 +77,14 @@ Status deal_class(Class& shared, const PartitionInput& input, Parts& parts) {
     return {};
 }
 
-Result<Parts> split(const PartitionInput& input) {
+Result<Parts> split_by_shards(const PartitionInput& input) {
     const auto labels = static_cast<std::size_t>(std::llround(input.parameters.at("labels")));
     auto classes = present_classes(input);
     TRY(check_classes(classes, labels, input.parts));
     choose_owners(classes, labels, input);
     Parts parts(input.parts);
     for (auto& shared : classes) {
-        TRY(deal_class(shared, input, parts));
+        TRY(deal_class_in_shards(shared, input, parts));
     }
     return parts;
 }
@@ -92,7 +92,7 @@ Result<Parts> split(const PartitionInput& input) {
 }  // namespace
 
 extern const Partitioner shards_partitioner;
-const Partitioner shards_partitioner{"shards", "each part holds exactly `labels` classes", parameters,
-                                     LabelUse::required, split};
+const Partitioner shards_partitioner{"shards", "each part holds exactly `labels` classes", shards_parameters,
+                                     LabelUse::required, split_by_shards};
 
 }  // namespace causeway

@@ -12,7 +12,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t block_bytes = 256 * 1024;  // of the packed file
+constexpr std::size_t text_block_bytes = 256 * 1024;  // of the packed file
 
 }  // namespace
 
@@ -53,7 +53,7 @@ struct TextStream::State {
             if (written > 0) {
                 return written;
             }
-            block.resize(block_bytes);
+            block.resize(text_block_bytes);
             TRY_ASSIGN(const std::size_t count, take(block));
             if (count == 0) {
                 TRY(inflater->end());

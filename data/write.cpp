@@ -61,7 +61,7 @@ void append_float(float value, std::string& text) {
 }
 
 // The label goes back where it stood: before the feature of the same number, or behind the last.
-void append_row(const Dataset& raw, std::size_t row, std::string& text) {
+void append_csv_row(const Dataset& raw, std::size_t row, std::string& text) {
     const std::size_t width = raw.example_size();
     const bool labelled = raw.labelled() || raw.regression();
     for (std::size_t column = 0; column <= width; ++column) {
@@ -120,7 +120,7 @@ Bytes encode_part(const Dataset& raw) {
     text += text.empty() ? "" : "\n";
     append_header(raw.layout, text);
     for (std::size_t row = 0; row < raw.size(); ++row) {
-        append_row(raw, row, text);
+        append_csv_row(raw, row, text);
     }
     return gzip(as_bytes(text));
 }

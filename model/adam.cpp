@@ -7,9 +7,9 @@ namespace causeway {
 extern const OptimizerKind adam_optimizer;
 namespace {
 
-constexpr auto fields = adam_fields(0.0);
+constexpr auto plain_adam_fields = adam_fields(0.0);
 
-Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
+Status adam_step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     TRY_ASSIGN(Plan * plan, plans.get(ops::adam()));
     const auto t = static_cast<double>(s.step);
     const double moment = s.rate(spec) / (1 - std::pow(spec["beta1"], t));
@@ -21,6 +21,6 @@ Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s)
 
 }  // namespace
 
-const OptimizerKind adam_optimizer{"adam", fields, two_moments, step};
+const OptimizerKind adam_optimizer{"adam", plain_adam_fields, two_moments, adam_step};
 
 }  // namespace causeway

@@ -5,9 +5,9 @@ namespace causeway {
 extern const OptimizerKind adamw_optimizer;
 namespace {
 
-constexpr auto fields = adam_fields(0.01);
+constexpr auto adamw_fields = adam_fields(0.01);
 
-Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
+Status adamw_step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     TRY_ASSIGN(Plan * plan, plans.get(ops::adamw()));
     return plan->run(std::array{s.parameters, s.gradient, s.moments[0], s.moments[1]},
                      std::array{s.rate(spec), spec["beta1"], spec["beta2"], spec["epsilon"], spec["weight_decay"],
@@ -16,6 +16,6 @@ Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s)
 
 }  // namespace
 
-const OptimizerKind adamw_optimizer{"adamw", fields, two_moments, step};
+const OptimizerKind adamw_optimizer{"adamw", adamw_fields, two_moments, adamw_step};
 
 }  // namespace causeway

@@ -79,7 +79,7 @@ private:
     Exchange exchange_;
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_batchnorm(std::span<const std::string> arguments) {
     if (arguments.size() == 1 && arguments[0] == "local") {
         return std::make_shared<const BatchNorm>(Exchange::local);
     }
@@ -89,6 +89,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind batchnorm_layer{"batchnorm", "batchnorm [local]", parse};
+const LayerKind batchnorm_layer{"batchnorm", "batchnorm [local]", parse_batchnorm};
 
 }  // namespace causeway

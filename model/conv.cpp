@@ -13,7 +13,7 @@ namespace causeway {
 extern const LayerKind conv_layer;
 namespace {
 
-constexpr std::int64_t max_filters = std::int64_t{1} << 20;
+constexpr std::int64_t max_conv_filters = std::int64_t{1} << 20;
 
 class ConvPlan : public LayerPlan {
 public:
@@ -106,12 +106,12 @@ private:
     WindowOptions options_;
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_conv(std::span<const std::string> arguments) {
     if (arguments.size() < 2) {
         return fail(ErrorKind::invalid, "bad_layer",
                     fmt::format("conv needs filters and a window: write \"{}\"", conv_layer.form));
     }
-    TRY_ASSIGN(const auto filters, parse_extent(conv_layer, arguments[0], 1, max_filters));
+    TRY_ASSIGN(const auto filters, parse_extent(conv_layer, arguments[0], 1, max_conv_filters));
     WindowOptions options;
     TRY(parse_window(conv_layer, arguments.subspan(1), "stride same valid pad groups nobias", options));
     return std::make_shared<const Conv>(filters, options);
@@ -119,6 +119,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind conv_layer{"conv", "conv FILTERS 3x3 [stride N] [valid|pad N] [groups N] [nobias]", parse};
+const LayerKind conv_layer{"conv", "conv FILTERS 3x3 [stride N] [valid|pad N] [groups N] [nobias]", parse_conv};
 
 }  // namespace causeway

@@ -108,7 +108,7 @@ private:
     std::int64_t units_;
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_dense(std::span<const std::string> arguments) {
     TRY(expect_arguments(dense_layer, arguments, 1));
     TRY_ASSIGN(const auto units, parse_extent(dense_layer, arguments[0], 1, max_units));
     return std::make_shared<const Dense>(units);
@@ -116,6 +116,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind dense_layer{"dense", "dense UNITS", parse};
+const LayerKind dense_layer{"dense", "dense UNITS", parse_dense};
 
 }  // namespace causeway

@@ -68,7 +68,7 @@ private:
     double rate_;
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_dropout(std::span<const std::string> arguments) {
     TRY(expect_arguments(dropout_layer, arguments, 1));
     const std::string& text = arguments[0];
     double rate = 0;
@@ -82,6 +82,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind dropout_layer{"dropout", "dropout SHARE", parse};
+const LayerKind dropout_layer{"dropout", "dropout SHARE", parse_dropout};
 
 }  // namespace causeway

@@ -28,13 +28,13 @@ public:
     }
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_flatten(std::span<const std::string> arguments) {
     TRY(expect_arguments(flatten_layer, arguments, 0));
     return std::make_shared<const Flatten>();
 }
 
 }  // namespace
 
-const LayerKind flatten_layer{"flatten", "flatten", parse};
+const LayerKind flatten_layer{"flatten", "flatten", parse_flatten};
 
 }  // namespace causeway

@@ -7,7 +7,7 @@ namespace causeway {
 extern const LayerKind groupnorm_layer;
 namespace {
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_groupnorm(std::span<const std::string> arguments) {
     TRY(expect_arguments(groupnorm_layer, arguments, 1));
     TRY_ASSIGN(const auto groups, parse_extent(groupnorm_layer, arguments[0], 1, 1 << 20));
     return make_group_norm(groupnorm_layer.name, NormSpan::example, groups);
@@ -15,6 +15,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind groupnorm_layer{"groupnorm", "groupnorm GROUPS", parse};
+const LayerKind groupnorm_layer{"groupnorm", "groupnorm GROUPS", parse_groupnorm};
 
 }  // namespace causeway

@@ -16,7 +16,7 @@ struct LocalState {
     std::array<std::vector<float>, 2> values;  // by kinds
 };
 
-auto bad_state(const char* why) {
+auto bad_local_state(const char* why) {
     return fail(ErrorKind::corrupt, "bad_local_state", std::string("what this node keeps of the model ") + why);
 }
 
@@ -24,7 +24,7 @@ Result<std::vector<LocalState>> read_states(const TensorTable& table, ByteView s
     ByteReader reader(section);
     TRY_ASSIGN(const auto count, reader.get<std::uint32_t>());
     if (count < 1 || count > most_states) {
-        return bad_state("is not of this format");
+        return bad_local_state("is not of this format");
     }
     std::vector<LocalState> states(count);
     for (LocalState& state : states) {
@@ -34,12 +34,12 @@ Result<std::vector<LocalState>> read_states(const TensorTable& table, ByteView s
             TRY_ASSIGN(const auto raw, reader.get_bytes(state.values[i].size() * sizeof(float)));
             std::memcpy(state.values[i].data(), raw.data(), raw.size());
             if (!std::ranges::all_of(state.values[i], [](float value) { return std::isfinite(value); })) {
-                return bad_state("holds NaN or infinity");
+                return bad_local_state("holds NaN or infinity");
             }
         }
     }
     if (reader.left() != 0) {
-        return bad_state("is of another model");
+        return bad_local_state("is of another model");
     }
     return states;
 }

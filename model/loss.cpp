@@ -20,9 +20,9 @@ struct Name {
     std::string_view text;
     LossKind kind;
 };
-constexpr std::array names = {Name{"cross-entropy", LossKind::cross_entropy},
-                              Name{"mean-squared-error", LossKind::mean_squared_error},
-                              Name{"binary-cross-entropy", LossKind::binary_cross_entropy}};
+constexpr std::array known_losses = {Name{"cross-entropy", LossKind::cross_entropy},
+                                     Name{"mean-squared-error", LossKind::mean_squared_error},
+                                     Name{"binary-cross-entropy", LossKind::binary_cross_entropy}};
 constexpr std::size_t max_loss_text = 64 * 1024;  // 4,096 class weights with all their digits
 constexpr std::size_t max_class_weights = 4096;
 constexpr double max_class_weight = 1e6;
@@ -97,7 +97,7 @@ cw_op op_of(const LossSpec& spec, LossPlan::Shape shape, ops::Gradient gradient)
 
 std::vector<std::string> loss_names() {
     std::vector<std::string> list;
-    for (const Name& name : names) {
+    for (const Name& name : known_losses) {
         list.emplace_back(name.text);
     }
     return list;
@@ -109,8 +109,8 @@ Result<LossSpec> parse_loss(std::string_view text) {
     }
     const auto words = split_text(trim(text), ' ');
     const std::string_view first = words.empty() ? std::string_view{} : std::string_view(words.front());
-    const auto known = std::ranges::find(names, first, &Name::text);
-    if (known == names.end()) {
+    const auto known = std::ranges::find(known_losses, first, &Name::text);
+    if (known == known_losses.end()) {
         const auto all = loss_names();
         return bad_loss(fmt::format("there is no loss \"{}\"; {}", first.substr(0, 40), name_hint(first, all)));
     }
@@ -124,7 +124,7 @@ Result<LossSpec> parse_loss(std::string_view text) {
 }
 
 std::string to_text(const LossSpec& spec) {
-    std::string text(std::ranges::find(names, spec.kind, &Name::kind)->text);
+    std::string text(std::ranges::find(known_losses, spec.kind, &Name::kind)->text);
     if (spec.smoothing > 0) {
         text += fmt::format(" smoothing={}", spec.smoothing);
     }

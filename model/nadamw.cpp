@@ -8,7 +8,7 @@ namespace causeway {
 extern const OptimizerKind nadamw_optimizer;
 namespace {
 
-constexpr auto fields = adam_fields(0.01);
+constexpr auto nadamw_fields = adam_fields(0.01);
 constexpr double momentum_decay = 0.004;
 
 double momentum_at(double beta1, std::uint64_t t) {
@@ -25,7 +25,7 @@ double product_to(double beta1, std::uint64_t t) {
     return product;
 }
 
-Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
+Status nadamw_step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     TRY_ASSIGN(Plan * plan, plans.get(ops::adam()));
     const double rate = s.rate(spec);
     const double beta1 = spec["beta1"];
@@ -41,6 +41,6 @@ Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s)
 
 }  // namespace
 
-const OptimizerKind nadamw_optimizer{"nadamw", fields, two_moments, step};
+const OptimizerKind nadamw_optimizer{"nadamw", nadamw_fields, two_moments, nadamw_step};
 
 }  // namespace causeway

@@ -8,7 +8,7 @@
 namespace causeway {
 namespace {
 
-auto bad_state(const char* why) {
+auto bad_optimizer_state(const char* why) {
     return fail(ErrorKind::corrupt, "bad_optimizer_state", std::string("the optimizer's state ") + why);
 }
 
@@ -32,7 +32,7 @@ Result<OptimizerState> decode_optimizer_state(ByteView bytes, const OptimizerSpe
     TRY_ASSIGN(const auto stored_layers, reader.get<std::uint32_t>());
     TRY_ASSIGN(const auto moments, reader.get<std::uint32_t>());
     if (stored_layers != state.steps.size() || moments != state.moments.size()) {
-        return bad_state("is of another optimizer or model");
+        return bad_optimizer_state("is of another optimizer or model");
     }
     const auto fill = [&reader](auto& values) -> Status {
         const auto target = std::as_writable_bytes(std::span(values));
@@ -44,11 +44,11 @@ Result<OptimizerState> decode_optimizer_state(ByteView bytes, const OptimizerSpe
     for (auto& moment : state.moments) {
         TRY(fill(moment));
         if (!std::ranges::all_of(moment, [](float value) { return std::isfinite(value); })) {
-            return bad_state("holds NaN or infinity");
+            return bad_optimizer_state("holds NaN or infinity");
         }
     }
     if (reader.left() != 0) {
-        return bad_state("is longer than its model asks for");
+        return bad_optimizer_state("is longer than its model asks for");
     }
     return state;
 }

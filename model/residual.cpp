@@ -14,7 +14,7 @@ namespace causeway {
 extern const LayerKind residual_layer;
 namespace {
 
-constexpr std::int64_t max_filters = std::int64_t{1} << 20;
+constexpr std::int64_t max_residual_filters = std::int64_t{1} << 20;
 
 /// Scratch memory: both branches' own. Temporary memory: theirs, one after the other, and behind it two values: the
 /// shortcut's output or the sum's gradient, and the shortcut's part of the input's gradient. The shortcut's output is
@@ -174,13 +174,13 @@ private:
     Sequence projection_;
 };
 
-Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> arguments) {
+Result<std::shared_ptr<const Layer>> parse_residual(std::span<const std::string> arguments) {
     const bool local = !arguments.empty() && arguments.back() == "local";
     arguments = arguments.first(arguments.size() - (local ? 1 : 0));
     if (arguments.empty() || arguments.size() % 2 == 0) {
         return fail(ErrorKind::invalid, "bad_layer", fmt::format("residual: write \"{}\"", residual_layer.form));
     }
-    TRY_ASSIGN(const auto filters, parse_extent(residual_layer, arguments[0], 1, max_filters));
+    TRY_ASSIGN(const auto filters, parse_extent(residual_layer, arguments[0], 1, max_residual_filters));
     std::int64_t stride = 1, groups = 0;
     for (std::size_t i = 1; i < arguments.size(); i += 2) {
         if (arguments[i] == "stride") {
@@ -201,6 +201,6 @@ Result<std::shared_ptr<const Layer>> parse(std::span<const std::string> argument
 
 }  // namespace
 
-const LayerKind residual_layer{"residual", "residual FILTERS [stride N] [groupnorm GROUPS|local]", parse};
+const LayerKind residual_layer{"residual", "residual FILTERS [stride N] [groupnorm GROUPS|local]", parse_residual};
 
 }  // namespace causeway

@@ -13,7 +13,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::array<std::string_view, 4> names = {"constant", "cosine", "step", "two-phase"};
+constexpr std::array<std::string_view, 4> known_schedules = {"constant", "cosine", "step", "two-phase"};
 
 }  // namespace
 
@@ -35,17 +35,17 @@ double Schedule::share(double t) const {
 }
 
 std::string_view to_string(ScheduleKind kind) {
-    return names[static_cast<std::size_t>(kind)];
+    return known_schedules[static_cast<std::size_t>(kind)];
 }
 
 std::vector<std::string> schedule_names() {
-    return {names.begin(), names.end()};
+    return {known_schedules.begin(), known_schedules.end()};
 }
 
 Result<ScheduleKind> parse_schedule_kind(std::string_view name) {
-    const auto found = std::ranges::find(names, name);
-    if (found != names.end()) {
-        return static_cast<ScheduleKind>(found - names.begin());
+    const auto found = std::ranges::find(known_schedules, name);
+    if (found != known_schedules.end()) {
+        return static_cast<ScheduleKind>(found - known_schedules.begin());
     }
     const auto all = schedule_names();
     return fail(ErrorKind::invalid, "bad_optimizer",

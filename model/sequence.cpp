@@ -6,7 +6,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::uint64_t aligned(std::uint64_t bytes) {
+constexpr std::uint64_t aligned_sequence(std::uint64_t bytes) {
     return (bytes + 63) / 64 * 64;
 }
 
@@ -52,9 +52,9 @@ Result<SequencePlan> SequencePlan::make(PlanCache& plans, const Sequence& sequen
         }
         step.elements = static_cast<std::uint64_t>(batch_elements(boundaries[i + 1], rows));
         step.scratch = made.scratch_bytes_;
-        made.scratch_bytes_ += aligned(step.plan->scratch_bytes());
-        made.turns_ = std::max(made.turns_, aligned(step.plan->temporary_bytes()));
-        const std::uint64_t bytes = aligned(step.elements * sizeof(float));
+        made.scratch_bytes_ += aligned_sequence(step.plan->scratch_bytes());
+        made.turns_ = std::max(made.turns_, aligned_sequence(step.plan->temporary_bytes()));
+        const std::uint64_t bytes = aligned_sequence(step.elements * sizeof(float));
         const bool last = i + 1 == sequence.parts().size();  // its output is the caller's
         const bool in_place = i > 0 && !last && overwrites(layer, *sequence.parts()[i - 1].layer);
         step.output = in_place ? made.steps_.back().output : made.scratch_bytes_;

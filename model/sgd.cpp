@@ -8,7 +8,7 @@ extern const OptimizerKind sgd_optimizer;
 namespace {
 
 using Ends = OptimizerField::Ends;
-constexpr std::array fields = {
+constexpr std::array sgd_fields = {
     OptimizerField{"learning_rate", 0.01, 0.0, 1e6, Ends::closed, "step size"},
     OptimizerField{"momentum", 0.0, 0.0, 1.0, Ends::closed, "share of the last step's direction that is kept"},
     OptimizerField{"weight_decay", 0.0, 0.0, 1e6, Ends::closed, "times the parameters, added to the gradient"},
@@ -23,7 +23,7 @@ std::size_t moments(const OptimizerSpec& spec) {
     return has_momentum(spec) ? 1 : 0;
 }
 
-Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
+Status sgd_step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s) {
     const std::array scalars = {s.rate(spec), spec["momentum"], 0.0, spec["weight_decay"],
                                 static_cast<double>(s.step)};
     if (!has_momentum(spec)) {
@@ -37,6 +37,6 @@ Status step(const OptimizerSpec& spec, PlanCache& plans, const OptimizerStep& s)
 
 }  // namespace
 
-const OptimizerKind sgd_optimizer{"sgd", fields, moments, step};
+const OptimizerKind sgd_optimizer{"sgd", sgd_fields, moments, sgd_step};
 
 }  // namespace causeway

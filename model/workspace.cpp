@@ -10,7 +10,7 @@ namespace causeway {
 namespace {
 
 // Tensors that share an allocation start at multiples of 64 bytes, as allocations do.
-constexpr std::uint64_t aligned(std::uint64_t elements) {
+constexpr std::uint64_t aligned_bytes(std::uint64_t elements) {
     return (elements + 15) / 16 * 16;
 }
 
@@ -48,7 +48,7 @@ Result<std::shared_ptr<Workspace>> Workspace::make(std::shared_ptr<PlanCache> pl
 std::uint64_t Workspace::capacity_elements(const Boundary& boundary) const {
     std::uint64_t elements = 0;
     for (const BoundaryTensor& tensor : boundary) {
-        elements += aligned(static_cast<std::uint64_t>(capacity_ * element_count(tensor.shape)));
+        elements += aligned_bytes(static_cast<std::uint64_t>(capacity_ * element_count(tensor.shape)));
     }
     return elements;
 }
@@ -190,7 +190,7 @@ std::vector<Operand> Workspace::operands(const DeviceArray& memory, const Bounda
     for (const BoundaryTensor& tensor : boundary) {
         const std::int64_t elements = element_count(tensor.shape);
         list.push_back(memory.part(offset, static_cast<std::uint64_t>(rows * elements)));
-        offset += aligned(static_cast<std::uint64_t>(capacity_ * elements));
+        offset += aligned_bytes(static_cast<std::uint64_t>(capacity_ * elements));
     }
     return list;
 }

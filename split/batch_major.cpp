@@ -13,7 +13,7 @@ namespace causeway {
 extern const Flow batch_major_flow;
 namespace {
 
-Result<Program> compile(const FlowInput& input) {
+Result<Program> compile_batch_major(const FlowInput& input) {
     TRY(check_two_stages("batch-major", input));
     if (input.cell.stage != host_cell) {
         return compile_flow("split", input);
@@ -26,6 +26,6 @@ Result<Program> compile(const FlowInput& input) {
 }  // namespace
 
 const Flow batch_major_flow{"batch-major", "all clients at once, one host segment that takes their batches in turn",
-                            compile};
+                            compile_batch_major};
 
 }  // namespace causeway

@@ -18,7 +18,7 @@ struct Batches {
     double full = 0;
 };
 
-Batches batches_of(const ClientProfile& client, const SplitCosts& costs) {
+Batches batches_of_turn(const ClientProfile& client, const SplitCosts& costs) {
     const auto epochs = static_cast<double>(costs.local_epochs);
     const double count = static_cast<double>(client.batches) * epochs;
     return {count, costs.batch == 0 ? count : epochs * static_cast<double>(client.examples) / costs.batch};
@@ -58,7 +58,7 @@ double batches_seconds(const ClientProfile& client, const SplitCosts& costs, con
 /// Segment to the client, batches, segment back, and the copy of the host's segment beside it: the host begins when the
 /// first batch has come at the latest, and ends when the last gradient is on its way.
 double turn_with(const ClientProfile& client, const SplitCosts& costs, double host_seconds, TurnPlace place) {
-    const auto batches = batches_of(client, costs);
+    const auto batches = batches_of_turn(client, costs);
     const double delay = client.delay + costs.host_delay;
     const double there =
         client.forward_seconds + static_cast<double>(costs.smashed_bytes) / line_up(client, costs) + delay;
@@ -72,7 +72,7 @@ double turn_with(const ClientProfile& client, const SplitCosts& costs, double ho
 }
 
 /// One group on the host: what it would take alone, and what waiting for the others makes of it.
-struct Load {
+struct RoundLoad {
     double seconds = 0;      // of its tour, alone
     double full = 0;         // full batches
     double thinking = 0;     // between two of its steps at the host, per full batch
@@ -81,14 +81,14 @@ struct Load {
     double waiting_for = 0;  // what a step of another group waits for this one while both are there
 };
 
-Load alone(std::span<const ClientProfile> group, const SplitCosts& costs) {
-    Load load;
+RoundLoad alone(std::span<const ClientProfile> group, const SplitCosts& costs) {
+    RoundLoad load;
     double batches = 0;
     for (std::size_t i = 0; i < group.size(); ++i) {
         const TurnPlace place{.first = i == 0, .last = i + 1 == group.size()};
         load.seconds += turn_with(group[i], costs, costs.host_batch_seconds, place);
-        load.full += batches_of(group[i], costs).full;
-        batches += batches_of(group[i], costs).count;
+        load.full += batches_of_turn(group[i], costs).full;
+        batches += batches_of_turn(group[i], costs).count;
     }
     load.at_host = costs.host_batch_seconds;
     load.updating = load.full > 0 ? costs.host_update_seconds * batches / load.full : 0.0;
@@ -98,8 +98,8 @@ Load alone(std::span<const ClientProfile> group, const SplitCosts& costs) {
 
 /// Of all groups: a step finds those of others before it as often as they are at the host, and one that is being served
 /// half done. A group that ends earlier is in the way only as long as it lasts. Groups are sorted by their seconds.
-void wait_for_each_other(std::vector<Load>& loads, const SplitCosts& costs) {
-    for (Load& load : loads) {
+void wait_for_each_other(std::vector<RoundLoad>& loads, const SplitCosts& costs) {
+    for (RoundLoad& load : loads) {
         const double service = costs.host_batch_seconds + load.updating;
         const double rate = load.full > 0 ? 1.0 / (load.thinking + load.at_host) : 0.0;
         const double served = std::min(rate * service, 1.0);
@@ -107,11 +107,11 @@ void wait_for_each_other(std::vector<Load>& loads, const SplitCosts& costs) {
         load.waiting_for = service * (std::max(there - served, 0.0) + 0.5 * served);
     }
     double longer = 0;  // of groups that are there as long as this one, itself among them
-    for (const Load& load : loads) {
+    for (const RoundLoad& load : loads) {
         longer += load.waiting_for;
     }
     double shorter = 0;  // of those before it, times how long they are there
-    for (Load& load : loads) {
+    for (RoundLoad& load : loads) {
         const double others = longer - load.waiting_for + (load.seconds > 0 ? shorter / load.seconds : 0.0);
         // Half a step towards it: a host that is nearly full would make whole ones swing.
         load.at_host = 0.5 * (load.at_host + costs.host_batch_seconds + std::max(others, 0.0));
@@ -126,12 +126,12 @@ std::vector<double> shared_seconds(std::span<const std::vector<ClientProfile>> g
     constexpr int rounds = 30;  // converged to a thousandth long before
     std::vector<std::size_t> order(groups.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::vector<Load> unsorted;
+    std::vector<RoundLoad> unsorted;
     for (const auto& group : groups) {
         unsorted.push_back(alone(group, costs));
     }
     std::ranges::stable_sort(order, {}, [&](std::size_t i) { return unsorted[i].seconds; });
-    std::vector<Load> loads;
+    std::vector<RoundLoad> loads;
     for (const std::size_t i : order) {
         loads.push_back(unsorted[i]);
     }
@@ -209,7 +209,7 @@ RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const S
     std::uint64_t up = 0, down = 0;
     for (std::size_t i = 0; i < groups.size(); ++i) {
         for (const ClientProfile& client : groups[i]) {
-            const auto batches = batches_of(client, costs);
+            const auto batches = batches_of_turn(client, costs);
             host_seconds += batches.full * costs.host_batch_seconds + batches.count * costs.host_update_seconds;
             round.bytes_up += bytes_of(batches, costs.smashed_bytes) + costs.client_segment_bytes;
             round.bytes_down += bytes_of(batches, costs.gradient_bytes) + costs.client_segment_bytes;
@@ -231,7 +231,7 @@ RoundCost gsfl_round(std::span<const std::vector<ClientProfile>> groups, const S
 RoundCost together_round(std::span<const ClientProfile> clients, const SplitCosts& costs) {
     RoundCost round;
     for (const ClientProfile& client : clients) {
-        const auto batches = batches_of(client, costs);
+        const auto batches = batches_of_turn(client, costs);
         round.group_seconds.push_back(turn_with(client, costs, costs.host_batch_seconds, {true, true}));
         round.bytes_up += bytes_of(batches, costs.smashed_bytes) + costs.client_segment_bytes;
         round.bytes_down += bytes_of(batches, costs.gradient_bytes) + costs.client_segment_bytes;

@@ -30,15 +30,15 @@ std::vector<const GroupingClient*> longest_first(const std::vector<GroupingClien
 }
 
 /// An empty group counts as less loaded than any other, so that clients that take no time are spread all the same.
-struct Load {
+struct GroupLoad {
     double seconds = 0;
     std::size_t clients = 0;
-    auto operator<=>(const Load&) const = default;
+    auto operator<=>(const GroupLoad&) const = default;
 };
 
 Result<Groups> by_time(const GroupingInput& input) {
     Groups groups(input.groups);
-    std::vector<Load> loads(input.groups);
+    std::vector<GroupLoad> loads(input.groups);
     for (const GroupingClient* client : longest_first(input.clients)) {
         const auto least = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());
         groups[least].push_back(client->name);
@@ -109,7 +109,7 @@ Result<Groups> by_link(const GroupingInput& input) {
     };
     std::ranges::stable_sort(order, [&](const auto* a, const auto* b) { return crowd(a) > crowd(b); });
     Groups groups(input.groups);
-    std::vector<Load> loads(input.groups);
+    std::vector<GroupLoad> loads(input.groups);
     std::map<std::string, std::size_t> home;
     for (const GroupingClient* client : order) {
         auto group = static_cast<std::size_t>(std::ranges::min_element(loads) - loads.begin());

@@ -57,7 +57,7 @@ std::vector<Instruction> one_batch(const FlowInput& input) {
     return batch;
 }
 
-Result<Program> compile(const FlowInput& input) {
+Result<Program> compile_local_epochs(const FlowInput& input) {
     if (input.stages != 1 || input.cell.segment != whole_chain(input.chain).segment) {
         return fail(ErrorKind::invalid, "bad_flow",
                     fmt::format("local-epochs needs the whole model in one stage, not {} stages; choose a flow that "
@@ -69,6 +69,6 @@ Result<Program> compile(const FlowInput& input) {
 
 }  // namespace
 
-const Flow local_epochs_flow{"local-epochs", "every cell trains the whole model on its own data", compile};
+const Flow local_epochs_flow{"local-epochs", "every cell trains the whole model on its own data", compile_local_epochs};
 
 }  // namespace causeway

@@ -32,7 +32,7 @@ tl::unexpected<Error> bad_plan(std::string message) {
     return fail(ErrorKind::invalid, "bad_plan", std::move(message));
 }
 
-double sum(const std::vector<double>& values, std::size_t begin, std::size_t end) {
+double sum_of_times(const std::vector<double>& values, std::size_t begin, std::size_t end) {
     return std::accumulate(values.begin() + static_cast<std::ptrdiff_t>(begin),
                            values.begin() + static_cast<std::ptrdiff_t>(end), 0.0);
 }
@@ -70,14 +70,14 @@ std::uint64_t training_memory(const PlanInput& input, std::size_t begin, std::si
            waiting * (one / 2 + value_bytes * input.chain.arena_range(ArenaKind::trainable, begin, end).size());
 }
 
-std::uint64_t batches_of(const PlanInput& input, const PlanClient& client) {
+std::uint64_t batches_of_client(const PlanInput& input, const PlanClient& client) {
     return (client.examples + input.batch - 1) / input.batch;
 }
 
 double whole_seconds(const PlanInput& input) {
     const auto layers = input.chain.layer_count();
-    return sum(input.times.forward, 0, layers) + sum(input.times.backward, 0, layers) +
-           sum(input.times.step, 0, layers) + input.times.loss;
+    return sum_of_times(input.times.forward, 0, layers) + sum_of_times(input.times.backward, 0, layers) +
+           sum_of_times(input.times.step, 0, layers) + input.times.loss;
 }
 
 double aggregation_seconds(const PlanInput& input, std::size_t replicas) {
@@ -111,7 +111,7 @@ PlanRow federated_row(const PlanInput& input) {
         // A short last batch takes its share of a full one's time, but for the step.
         const auto batches = static_cast<double>(std::max<std::uint64_t>(profiles.back().batches, 1));
         const auto full = static_cast<double>(client.examples) / input.batch;
-        const double steps = sum(input.times.step, 0, input.chain.layer_count());
+        const double steps = sum_of_times(input.times.step, 0, input.chain.layer_count());
         whole.push_back(client.slowness * (steps + (whole_seconds(input) - steps) * full / batches));
     }
     PlanRow row{.regime = "federated"};
@@ -125,7 +125,7 @@ PlanRow federated_row(const PlanInput& input) {
 std::uint64_t steps_of(const PlanInput& input) {
     std::uint64_t steps = 0;
     for (const auto& client : input.clients) {
-        steps += batches_of(input, client) * input.local_epochs;
+        steps += batches_of_client(input, client) * input.local_epochs;
     }
     return steps;
 }
@@ -174,10 +174,10 @@ ClientProfile profile_of(const PlanInput& input, const PlanClient& client, std::
             .uplink = client.uplink,
             .downlink = client.downlink,
             .delay = client.delay,
-            .forward_seconds = client.slowness * sum(times.forward, 0, cut),
-            .backward_seconds = client.slowness * sum(times.backward, 0, cut),
-            .update_seconds = client.slowness * sum(times.step, 0, cut),
-            .batches = batches_of(input, client),
+            .forward_seconds = client.slowness * sum_of_times(times.forward, 0, cut),
+            .backward_seconds = client.slowness * sum_of_times(times.backward, 0, cut),
+            .update_seconds = client.slowness * sum_of_times(times.step, 0, cut),
+            .batches = batches_of_client(input, client),
             .examples = client.examples};
 }
 
@@ -200,9 +200,9 @@ SplitCosts costs_of(const PlanInput& input, std::uint32_t cut) {
     costs.server_segment_bytes = segment_bytes(input.chain, cut, layers);
     costs.gradient_bytes = value_bytes * boundary_elements(input.chain, cut) * input.batch;
     costs.smashed_bytes = costs.gradient_bytes + label_bytes * input.batch;
-    costs.host_batch_seconds =
-        input.host.slowness * (sum(times.forward, cut, layers) + sum(times.backward, cut, layers) + times.loss);
-    costs.host_update_seconds = input.host.slowness * sum(times.step, cut, layers);
+    costs.host_batch_seconds = input.host.slowness * (sum_of_times(times.forward, cut, layers) +
+                                                      sum_of_times(times.backward, cut, layers) + times.loss);
+    costs.host_update_seconds = input.host.slowness * sum_of_times(times.step, cut, layers);
     costs.host_activation_bytes = activation_bytes(input, cut, layers);
     costs.optimizer_moments = moments;
     costs.local_epochs = input.local_epochs;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t host = host_cell;
 
-std::vector<Instruction> client_batch(LayerInterval layers, std::uint32_t overlap) {
+std::vector<Instruction> split_client_batch(LayerInterval layers, std::uint32_t overlap) {
     std::vector<Instruction> batch{{.code = OpCode::load},
                                    {.code = OpCode::send, .index = host, .payload = Payload::labels},
                                    make_forward(layers),
@@ -30,16 +30,16 @@ std::vector<Instruction> client_batch(LayerInterval layers, std::uint32_t overla
     return batch;
 }
 
-Result<Program> compile(const FlowInput& input) {
+Result<Program> compile_split(const FlowInput& input) {
     TRY(check_two_stages("split", input));
     TRY_ASSIGN(const LayerInterval layers, stage_of(input.chain, input.cuts, input.cell.stage));
     const bool at_client = input.cell.stage == client_cell;
-    auto batch = at_client ? client_batch(layers, input.overlap) : host_batch(layers, client_cell);
+    auto batch = at_client ? split_client_batch(layers, input.overlap) : host_batch(layers, client_cell);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 
 }  // namespace
 
-const Flow split_flow{"split", "clients run the layers before the cut, a host those after it", compile};
+const Flow split_flow{"split", "clients run the layers before the cut, a host those after it", compile_split};
 
 }  // namespace causeway

@@ -23,7 +23,7 @@ Instruction from(std::uint32_t cell, Payload payload) {
     return {.code = OpCode::receive, .index = cell, .payload = payload};
 }
 
-std::vector<Instruction> client_batch(LayerInterval first, LayerInterval last, std::uint32_t overlap) {
+std::vector<Instruction> u_shaped_client_batch(LayerInterval first, LayerInterval last, std::uint32_t overlap) {
     std::vector<Instruction> batch{{.code = OpCode::load},
                                    make_forward(first),
                                    to(host, Payload::activations),
@@ -52,7 +52,7 @@ std::vector<Instruction> host_batch(LayerInterval middle) {
             make_step(middle)};
 }
 
-Result<Program> compile(const FlowInput& input) {
+Result<Program> compile_u_shaped(const FlowInput& input) {
     if (input.stages != 3 || input.cuts.size() != 2) {
         return fail(ErrorKind::invalid, "bad_flow",
                     fmt::format("u-shaped needs three stages and the two cuts between them, not {} stages and {} cuts",
@@ -61,13 +61,13 @@ Result<Program> compile(const FlowInput& input) {
     TRY_ASSIGN(const LayerInterval first, stage_of(input.chain, input.cuts, 0));
     TRY_ASSIGN(const LayerInterval middle, stage_of(input.chain, input.cuts, 1));
     TRY_ASSIGN(const LayerInterval last, stage_of(input.chain, input.cuts, 2));
-    auto batch = input.cell.stage == host ? host_batch(middle) : client_batch(first, last, input.overlap);
+    auto batch = input.cell.stage == host ? host_batch(middle) : u_shaped_client_batch(first, last, input.overlap);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 
 }  // namespace
 
 const Flow u_shaped_flow{"u-shaped", "clients keep both ends of the chain and the labels, a host runs the middle",
-                         compile};
+                         compile_u_shaped};
 
 }  // namespace causeway

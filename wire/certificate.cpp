@@ -132,7 +132,7 @@ Result<CertificateFacts> read(X509* certificate) {
 
 // ---------------------------------------------------------------- judging
 
-tl::unexpected<Error> refused(std::string code, std::string message) {
+tl::unexpected<Error> refused_certificate(std::string code, std::string message) {
     return fail(ErrorKind::refused, std::move(code), std::move(message));
 }
 
@@ -140,22 +140,25 @@ tl::unexpected<Error> refused(std::string code, std::string message) {
 tl::unexpected<Error> refusal_of(int reason) {
     switch (reason) {
         case X509_V_ERR_CERT_HAS_EXPIRED:
-            return refused("certificate_expired", "the peer's certificate has expired: it must join again");
+            return refused_certificate("certificate_expired", "the peer's certificate has expired: it must join again");
         case X509_V_ERR_CERT_NOT_YET_VALID:
-            return refused("certificate_not_yet_valid", "the peer's certificate is not valid yet: compare the clocks");
+            return refused_certificate("certificate_not_yet_valid",
+                                       "the peer's certificate is not valid yet: compare the clocks");
         case X509_V_ERR_DEPTH_ZERO_SELF_SIGNED_CERT:
-            return refused("self_signed", "the peer signed its certificate itself: it must join with a token");
+            return refused_certificate("self_signed",
+                                       "the peer signed its certificate itself: it must join with a token");
         case X509_V_ERR_SELF_SIGNED_CERT_IN_CHAIN:
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT:
         case X509_V_ERR_UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
         case X509_V_ERR_UNABLE_TO_VERIFY_LEAF_SIGNATURE:
         case X509_V_ERR_CERT_SIGNATURE_FAILURE:
-            return refused("unknown_ca",
-                           "the peer's certificate is of another federation's authority: join with a token of "
-                           "this federation");
+            return refused_certificate(
+                "unknown_ca",
+                "the peer's certificate is of another federation's authority: join with a token of "
+                "this federation");
         default:
-            return refused("bad_certificate",
-                           std::string("the peer's certificate is refused: ") + X509_verify_cert_error_string(reason));
+            return refused_certificate("bad_certificate", std::string("the peer's certificate is refused: ") +
+                                                              X509_verify_cert_error_string(reason));
     }
 }
 
@@ -170,7 +173,8 @@ Result<Bytes> find_authority(const std::vector<Bytes>& chain, const Trust& trust
             return candidate;
         }
     }
-    return refused("unknown_ca", "the server does not show the authority that the token names: ask for a new token");
+    return refused_certificate("unknown_ca",
+                               "the server does not show the authority that the token names: ask for a new token");
 }
 
 /// The chain is the authority and the leaf, nothing between: no intermediate can widen what the authority signed.
@@ -312,15 +316,16 @@ Result<PeerIdentity> judge_certificate(X509* certificate, X509* authority, const
     TRY(verify_signature_and_time(certificate, authority, now_s));
     TRY_ASSIGN(auto facts, read(certificate));
     if (std::ranges::find(roles, facts.identity.role) == roles.end()) {
-        return refused("wrong_role", "the peer's certificate is for the role " +
-                                         std::string(to_string(facts.identity.role)) +
-                                         ", which may not speak here: join with a token for the role that is "
-                                         "needed");
+        return refused_certificate(
+            "wrong_role", "the peer's certificate is for the role " + std::string(to_string(facts.identity.role)) +
+                              ", which may not speak here: join with a token for the role that is "
+                              "needed");
     }
     if (!federation.empty() && facts.identity.federation != federation) {
-        return refused("wrong_federation", "the peer belongs to the federation " + facts.identity.federation +
-                                               ", not to " + std::string(federation) +
-                                               ": use the state folder, or a token, of the same federation");
+        return refused_certificate("wrong_federation",
+                                   "the peer belongs to the federation " + facts.identity.federation + ", not to " +
+                                       std::string(federation) +
+                                       ": use the state folder, or a token, of the same federation");
     }
     return PeerIdentity{std::move(facts.identity), facts.fingerprint};
 }

@@ -25,7 +25,7 @@ namespace cs = causeway::schema;
 
 constexpr std::size_t max_name = 128;
 constexpr std::size_t max_code = 256;
-constexpr std::size_t max_text = 4096;
+constexpr std::size_t max_message_text = 4096;
 constexpr std::size_t max_error_text = 64 * 1024;  // lists every mistake of a file
 constexpr std::size_t max_long_text = 240 * 1024;  // fits a header beside the other fields
 constexpr std::size_t max_list = 1024;
@@ -51,7 +51,7 @@ public:
         const std::string_view view(from.begin(), from.size());
         const bool fits = view.size() <= limit && is_utf8(view);
         require(fits, what);
-        return fits ? printable(view, limit > max_text ? Lines::many : Lines::one) : std::string();
+        return fits ? printable(view, limit > max_message_text ? Lines::many : Lines::one) : std::string();
     }
     Bytes bytes(capnp::Data::Reader from, std::size_t limit, std::string_view what) {
         const auto view = std::as_bytes(std::span(from.begin(), from.size()));
@@ -134,7 +134,7 @@ struct Reader {
                 judge.text(from.getCode(), max_code, "error.code"),
                 judge.text(from.getMessage(), max_error_text, "error.message")};
     }
-    Bye read(cs::Bye::Reader from) { return {judge.text(from.getReason(), max_text, "bye.reason")}; }
+    Bye read(cs::Bye::Reader from) { return {judge.text(from.getReason(), max_message_text, "bye.reason")}; }
     std::vector<std::uint64_t> numbers(capnp::List<std::uint64_t>::Reader from, const char* what) {
         std::vector<std::uint64_t> all;
         for (unsigned i = 0; i < judge.count(from.size(), max_list, what); ++i) {
@@ -156,7 +156,7 @@ struct Reader {
         judge.require(hello.version_min <= hello.version_max, "hello.version_min above version_max");
         hello.features = texts(from.getFeatures(), max_list, "hello.features");
         hello.software = judge.text(from.getSoftware(), max_code, "hello.software");
-        hello.compute_signature = judge.text(from.getComputeSignature(), max_text, "hello.compute_signature");
+        hello.compute_signature = judge.text(from.getComputeSignature(), max_message_text, "hello.compute_signature");
         const auto datasets = from.getDatasets();
         for (unsigned i = 0; i < judge.count(datasets.size(), max_list, "hello.datasets"); ++i) {
             hello.datasets.push_back(read(datasets[i]));
@@ -177,7 +177,7 @@ struct Reader {
     Offer read(cs::Offer::Reader from) { return {read(from.getLease()), read(from.getUpdate())}; }
     Decline read(cs::Decline::Reader from) {
         return {read(from.getLease()), judge.text(from.getCode(), max_code, "decline.code"),
-                judge.text(from.getMessage(), max_text, "decline.message"),
+                judge.text(from.getMessage(), max_message_text, "decline.message"),
                 judge.text(from.getPeer(), max_name, "decline.peer")};
     }
     Welcome read(cs::Welcome::Reader from) {
@@ -195,11 +195,11 @@ struct Reader {
         assign.data_options = judge.text(from.getDataOptions(), max_long_text, "assign.data_options");
         assign.architecture = judge.text(from.getArchitecture(), max_long_text, "assign.architecture");
         assign.program = judge.text(from.getProgram(), max_long_text, "assign.program");
-        assign.optimizer = judge.text(from.getOptimizer(), max_text, "assign.optimizer");
+        assign.optimizer = judge.text(from.getOptimizer(), max_message_text, "assign.optimizer");
         assign.optimizer_state = judge.text(from.getOptimizerState(), max_name, "assign.optimizer_state");
         assign.batch = from.getBatch();
         assign.local_epochs = from.getLocalEpochs();
-        assign.uplink = judge.text(from.getUplink(), max_text, "assign.uplink");
+        assign.uplink = judge.text(from.getUplink(), max_message_text, "assign.uplink");
         assign.model = judge.digest(from.getModel(), "assign.model");
         assign.model_bytes = judge.size(from.getModelBytes(), "assign.model_bytes");
         assign.cohort = from.getCohort();
@@ -229,7 +229,7 @@ struct Reader {
         return {read(from.getLease()),
                 judge.digest(from.getUpdate(), "refused.update"),
                 judge.text(from.getCode(), max_code, "refused.code"),
-                judge.text(from.getMessage(), max_text, "refused.message"),
+                judge.text(from.getMessage(), max_message_text, "refused.message"),
                 judge.text(from.getTensor(), max_code, "refused.tensor"),
                 from.getIndex()};
     }
@@ -243,11 +243,11 @@ struct Reader {
     }
     Dropped read(cs::Dropped::Reader from) {
         return {read(from.getLease()), judge.text(from.getCode(), max_code, "dropped.code"),
-                judge.text(from.getMessage(), max_text, "dropped.message")};
+                judge.text(from.getMessage(), max_message_text, "dropped.message")};
     }
     Ended read(cs::Ended::Reader from) {
         return {from.getExperiment(), judge.text(from.getState(), max_name, "ended.state"),
-                judge.text(from.getReason(), max_text, "ended.reason")};
+                judge.text(from.getReason(), max_message_text, "ended.reason")};
     }
     Request read(cs::Request::Reader from) {
         return {from.getId(), judge.text(from.getVerb(), max_name, "request.verb"),
@@ -281,7 +281,7 @@ struct Reader {
     }
     TransferEnd read(cs::TransferEnd::Reader from) {
         return {from.getTransfer(), judge.text(from.getCode(), max_code, "transfer_end.code"),
-                judge.text(from.getMessage(), max_text, "transfer_end.message"), from.getByReceiver()};
+                judge.text(from.getMessage(), max_message_text, "transfer_end.message"), from.getByReceiver()};
     }
     JoinRequest read(cs::JoinRequest::Reader from) {
         judge.require(from.getSecret().size() == 32, "join_request.secret is not 32 bytes");
@@ -337,7 +337,7 @@ struct Reader {
     }
     RelayEnd read(cs::RelayEnd::Reader from) {
         return {from.getPair(), judge.text(from.getCode(), max_code, "relay_end.code"),
-                judge.text(from.getMessage(), max_text, "relay_end.message")};
+                judge.text(from.getMessage(), max_message_text, "relay_end.message")};
     }
 
     std::optional<Message> read(cs::Envelope::Reader from) {

@@ -6,7 +6,7 @@
 namespace causeway {
 namespace {
 
-constexpr int max_frames_per_turn = 16;
+constexpr int max_dialled_frames_per_turn = 16;
 constexpr int watched = ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CLOSED |
                         ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL | ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
                         ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
@@ -30,7 +30,7 @@ LinkPort::Sent Dialled::send(Bytes& frame) {
 
 void Dialled::read(LinkCore& core, Instant now, std::int64_t unix_s) {
     for (int i = 0; socket_.readable(); ++i) {  // first what arrived before an end: it may say why
-        if (i == max_frames_per_turn) {
+        if (i == max_dialled_frames_per_turn) {
             return;  // more may wait: the monitor's turn comes when all is read
         }
         zmq_msg_t frame;

@@ -15,11 +15,11 @@ namespace {
 
 namespace cs = causeway::schema;
 
-capnp::Data::Reader raw(ByteView bytes) {
+capnp::Data::Reader raw_text(ByteView bytes) {
     return {reinterpret_cast<const kj::byte*>(bytes.data()), bytes.size()};
 }
-capnp::Data::Reader raw(const Digest& digest) {
-    return raw(ByteView(digest.bytes));
+capnp::Data::Reader raw_text(const Digest& digest) {
+    return raw_text(ByteView(digest.bytes));
 }
 kj::StringPtr text(const std::string& text) {
     return {text.c_str(), text.size()};
@@ -33,7 +33,7 @@ void put(cs::Lease::Builder to, const Lease& lease) {
 }
 void put(cs::DatasetDeclaration::Builder to, const DatasetDeclaration& dataset) {
     to.setName(text(dataset.name));
-    to.setDigest(raw(dataset.digest));
+    to.setDigest(raw_text(dataset.digest));
     to.setExamples(dataset.examples);
     auto shape = to.initShape(static_cast<unsigned>(dataset.shape.size()));
     for (unsigned i = 0; i < shape.size(); ++i) {
@@ -48,7 +48,7 @@ void put(cs::DatasetDeclaration::Builder to, const DatasetDeclaration& dataset) 
 void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
     to.setExperiment(held.experiment);
     to.setRound(held.round);
-    to.setDigest(raw(held.digest));
+    to.setDigest(raw_text(held.digest));
     to.setBytes(held.bytes);
     to.setWeight(held.weight);
     auto metrics = to.initMetrics();
@@ -58,7 +58,7 @@ void put(cs::HeldUpdate::Builder to, const HeldUpdate& held) {
     metrics.setStreamSent(held.metrics.stream_sent);
     metrics.setStreamReceived(held.metrics.stream_received);
     metrics.setComputeSeconds(held.metrics.compute_seconds);
-    to.setStartModel(raw(held.start_model));
+    to.setStartModel(raw_text(held.start_model));
 }
 void put(cs::ErrorNotice::Builder to, const ErrorNotice& notice) {
     to.setKind(static_cast<cs::ErrorKind>(notice.kind));  // the enums have one order (a test goes through all)
@@ -150,7 +150,7 @@ struct Writer {
         a.setBatch(m.batch);
         a.setLocalEpochs(m.local_epochs);
         a.setUplink(text(m.uplink));
-        a.setModel(raw(m.model));
+        a.setModel(raw_text(m.model));
         a.setModelBytes(m.model_bytes);
         a.setCohort(m.cohort);
         a.setDeadlineMs(m.deadline_ms);
@@ -178,12 +178,12 @@ struct Writer {
     void operator()(const Counted& m) {
         auto c = to.initCounted();
         put(c.initLease(), m.lease);
-        c.setUpdate(raw(m.update));
+        c.setUpdate(raw_text(m.update));
     }
     void operator()(const Refused& m) {
         auto r = to.initRefused();
         put(r.initLease(), m.lease);
-        r.setUpdate(raw(m.update));
+        r.setUpdate(raw_text(m.update));
         r.setCode(text(m.code));
         r.setMessage(text(m.message));
         r.setTensor(text(m.tensor));
@@ -193,10 +193,10 @@ struct Writer {
         auto c = to.initCommitted();
         c.setExperiment(m.experiment);
         c.setRound(m.round);
-        c.setModel(raw(m.model));
+        c.setModel(raw_text(m.model));
         c.setCounted(m.counted);
-        c.setUpdate(raw(m.update));
-        c.setAuditHead(raw(m.audit_head));
+        c.setUpdate(raw_text(m.update));
+        c.setAuditHead(raw_text(m.audit_head));
     }
     void operator()(const Dropped& m) {
         auto d = to.initDropped();
@@ -229,7 +229,7 @@ struct Writer {
     void operator()(const Pull& m) {
         auto p = to.initPull();
         p.setTransfer(m.transfer);
-        p.setDigest(raw(m.digest));
+        p.setDigest(raw_text(m.digest));
         p.setOffset(m.offset);
         p.setCredits(m.credits);
     }
@@ -254,15 +254,15 @@ struct Writer {
     void operator()(const JoinRequest& m) {
         auto j = to.initJoinRequest();
         j.setName(text(m.name));
-        j.setSecret(raw(m.secret));
-        j.setPublicKey(raw(m.public_key));
-        j.setSignature(raw(m.signature));
-        j.setRequest(raw(m.request));
+        j.setSecret(raw_text(m.secret));
+        j.setPublicKey(raw_text(m.public_key));
+        j.setSignature(raw_text(m.signature));
+        j.setRequest(raw_text(m.request));
     }
     void operator()(const JoinReply& m) {
         auto j = to.initJoinReply();
-        j.setCertificate(raw(m.certificate));
-        j.setCaCertificate(raw(m.ca_certificate));
+        j.setCertificate(raw_text(m.certificate));
+        j.setCaCertificate(raw_text(m.ca_certificate));
         j.setFederation(text(m.federation));
     }
     void operator()(const Roster& m) {
@@ -271,7 +271,7 @@ struct Writer {
             const auto& entry = m.entries[i];
             entries[i].setNode(text(entry.node));
             entries[i].setRole(text(entry.role));
-            entries[i].setFingerprint(raw(entry.fingerprint));
+            entries[i].setFingerprint(raw_text(entry.fingerprint));
             entries[i].setExperiment(entry.experiment);
             put(entries[i].initAddresses(static_cast<unsigned>(entry.addresses.size())), entry.addresses);
             entries[i].setExpiresMs(entry.expires_ms);

@@ -18,7 +18,7 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t command_limit = 65'536;             // owners wait when the link is that far behind
+constexpr std::size_t link_command_limit = 65'536;        // owners wait when the link is that far behind
 constexpr std::size_t backlog_limit = 64;                 // events that an owner has not taken: we stop reading
 constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
@@ -57,7 +57,7 @@ struct DialCommand {
     ConnectionId connection = 0;
     ConnectOptions options;
 };
-struct SendCommand {
+struct SendMessage {
     std::vector<AddressedMessage> messages;
 };
 struct CloseCommand {
@@ -81,8 +81,8 @@ struct RelayUseCommand {
     std::shared_ptr<BoundedQueue<std::vector<RelayUse>>> answer;
 };
 struct StopCommand {};
-using Command = std::variant<DialCommand, SendCommand, CloseCommand, PaceCommand, UseCommand, AllowCommand,
-                             RelaysCommand, RelayUseCommand, StopCommand>;
+using LinkCommand = std::variant<DialCommand, SendMessage, CloseCommand, PaceCommand, UseCommand, AllowCommand,
+                                 RelaysCommand, RelayUseCommand, StopCommand>;
 
 LinkEnd end_of(const std::optional<Credentials>& credentials) {
     return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
@@ -117,7 +117,7 @@ struct Link::State final : LinkPort {
     std::map<ConnectionId, Dialled> dialled;
     std::optional<LinkCore> core;
     std::atomic<ConnectionId> next_id{1};
-    BoundedQueue<Command> commands{command_limit};
+    BoundedQueue<LinkCommand> commands{link_command_limit};
     int wake = -1;  // an eventfd: written after a command when the thread waits
     std::atomic<bool> waits{false};
     std::vector<pollfd> polled;
@@ -143,7 +143,7 @@ struct Link::State final : LinkPort {
     }
 
     enum class Wake { yes, no };
-    void put(Command command, Wake wanted = Wake::yes) {
+    void put(LinkCommand command, Wake wanted = Wake::yes) {
         // The thread says that it waits before it looks for commands a last time: one of the two sees the other.
         if (commands.push(std::move(command)) && wanted == Wake::yes && waits.exchange(false)) {
             const std::uint64_t one = 1;
@@ -183,10 +183,10 @@ struct Link::State final : LinkPort {
             core->lose(id, connected.error());
         }
     }
-    void execute(Command&& command, Instant now) {
+    void execute(LinkCommand&& command, Instant now) {
         if (auto* dialling = std::get_if<DialCommand>(&command)) {
             dial(*dialling, now);
-        } else if (auto* sending = std::get_if<SendCommand>(&command)) {
+        } else if (auto* sending = std::get_if<SendMessage>(&command)) {
             for (auto& one : sending->messages) {
                 core->send(one.connection, std::move(one.message));
             }
@@ -210,7 +210,7 @@ struct Link::State final : LinkPort {
     }
     /// All that have come: they are cheap, and their queue is bounded.
     void take_commands(Instant now) {
-        for (std::size_t i = 0; i < command_limit; ++i) {
+        for (std::size_t i = 0; i < link_command_limit; ++i) {
             auto command = commands.try_pop();
             if (!command) {
                 return;
@@ -431,7 +431,7 @@ void Link::send(ConnectionId connection, Message message) {
     send(std::move(messages));
 }
 void Link::send(std::vector<AddressedMessage> messages) {
-    state_->put(SendCommand{std::move(messages)});
+    state_->put(SendMessage{std::move(messages)});
 }
 void Link::close(ConnectionId connection, Error why) {
     state_->put(CloseCommand{connection, std::move(why)});

@@ -15,7 +15,7 @@
 namespace causeway {
 namespace {
 
-constexpr int max_frames_per_turn = 64;
+constexpr int max_accepted_frames_per_turn = 64;
 constexpr std::size_t max_bytes_per_turn = 4 << 20;  // about 2 ms of opening
 constexpr int max_happenings = 256;                  // a look
 constexpr int max_looks = 16;                        // a storm of 4,096 is known before its first frame is read
@@ -219,7 +219,7 @@ void Listener::read(LinkCore& core, std::atomic<ConnectionId>& next_id, Instant 
         follow_monitor(core, next_id, now);
     }
     std::size_t taken = 0;
-    for (int i = 0; socket_.readable() && i < max_frames_per_turn && taken < max_bytes_per_turn; ++i) {
+    for (int i = 0; socket_.readable() && i < max_accepted_frames_per_turn && taken < max_bytes_per_turn; ++i) {
         if (!read_one(core, next_id, now, unix_s, taken)) {
             socket_.all_taken();
         }

@@ -61,7 +61,7 @@ const BIO_METHOD* buffer_bio() {
     return method;
 }
 
-Error refused(std::string code, std::string message) {
+Error refused_peer(std::string code, std::string message) {
     return {ErrorKind::refused, std::move(code), std::move(message)};
 }
 
@@ -69,26 +69,28 @@ Error refused(std::string code, std::string message) {
 Error error_of_alert(int alert) {
     switch (alert) {
         case SSL_AD_CERTIFICATE_EXPIRED:
-            return refused("certificate_expired", "the peer says that our certificate has expired: join again");
+            return refused_peer("certificate_expired", "the peer says that our certificate has expired: join again");
         case SSL_AD_UNKNOWN_CA:
-            return refused("unknown_ca", "the peer does not know our authority: join its federation first");
+            return refused_peer("unknown_ca", "the peer does not know our authority: join its federation first");
         case SSL_AD_BAD_CERTIFICATE:
-            return refused("bad_certificate",
-                           "the peer does not accept our certificate: compare the clocks of both machines, else join "
-                           "again with a new token");
+            return refused_peer(
+                "bad_certificate",
+                "the peer does not accept our certificate: compare the clocks of both machines, else join "
+                "again with a new token");
         case SSL_AD_UNSUPPORTED_CERTIFICATE:
-            return refused("wrong_role",
-                           "the peer says that our certificate is for another role or federation: use the state "
-                           "folder that joined it, or join it with a token of its own");
+            return refused_peer("wrong_role",
+                                "the peer says that our certificate is for another role or federation: use the state "
+                                "folder that joined it, or join it with a token of its own");
         case SSL_AD_CERTIFICATE_REQUIRED:
-            return refused("no_certificate", "the peer demands a certificate: join its federation first");
+            return refused_peer("no_certificate", "the peer demands a certificate: join its federation first");
         case SSL_AD_NO_APPLICATION_PROTOCOL:
-            return refused("wrong_protocol", "the peer does not speak our protocol: is it a causeway coordinator?");
+            return refused_peer("wrong_protocol",
+                                "the peer does not speak our protocol: is it a causeway coordinator?");
         case SSL_AD_PROTOCOL_VERSION:
-            return refused("tls_version", "the peer does not speak TLS 1.3");
+            return refused_peer("tls_version", "the peer does not speak TLS 1.3");
         default:
-            return refused("peer_refused",
-                           std::string("the peer ended the session: ") + SSL_alert_desc_string_long(alert));
+            return refused_peer("peer_refused",
+                                std::string("the peer ended the session: ") + SSL_alert_desc_string_long(alert));
     }
 }
 
@@ -100,14 +102,14 @@ Error error_of_reason(int reason) {
     switch (reason) {
         case SSL_R_UNSUPPORTED_PROTOCOL:
         case SSL_R_VERSION_TOO_LOW:
-            return refused("tls_version", "the peer does not speak TLS 1.3");
+            return refused_peer("tls_version", "the peer does not speak TLS 1.3");
         case SSL_R_NO_APPLICATION_PROTOCOL:
         case SSL_R_BAD_EXTENSION:
-            return refused("wrong_protocol", "the peer does not speak causeway/1: is it another program?");
+            return refused_peer("wrong_protocol", "the peer does not speak causeway/1: is it another program?");
         case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
-            return refused("no_certificate", "the peer shows no certificate: it must join with a token first");
+            return refused_peer("no_certificate", "the peer shows no certificate: it must join with a token first");
         case SSL_R_NO_SHARED_CIPHER:
-            return refused("no_shared_cipher", "the peer does not offer AES-256-GCM");
+            return refused_peer("no_shared_cipher", "the peer does not offer AES-256-GCM");
         default: {
             const char* words = ERR_reason_error_string(ERR_PACK(ERR_LIB_SSL, 0, reason));
             return {ErrorKind::corrupt, "bad_record",
@@ -147,7 +149,7 @@ struct SecureChannel::State {
         for (std::size_t i = 0; i < sealed.size() && received + i < handshake_record.size(); ++i) {
             const auto at = static_cast<std::size_t>(received) + i;
             if (sealed[i] != handshake_record[at] && !(at == 0 && sealed[i] == alert)) {
-                return fail_with(refused("not_tls", "the peer does not speak TLS: plaintext is not served"));
+                return fail_with(refused_peer("not_tls", "the peer does not speak TLS: plaintext is not served"));
             }
         }
         return {};
@@ -192,7 +194,8 @@ struct SecureChannel::State {
         SSL_get0_alpn_selected(ssl.get(), &name, &size);
         const std::string_view chosen(reinterpret_cast<const char*>(name), size);
         if (chosen != "causeway/1" && chosen != "causeway-join/1") {
-            return fail_with(refused("wrong_protocol", "the peer does not speak causeway/1: is it another program?"));
+            return fail_with(
+                refused_peer("wrong_protocol", "the peer does not speak causeway/1: is it another program?"));
         }
         protocol = chosen == "causeway/1" ? ChannelProtocol::session : ChannelProtocol::join;
         open = true;

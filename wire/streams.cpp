@@ -9,14 +9,15 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t command_limit = 65'536;
-constexpr Duration turn = std::chrono::milliseconds(50);  // of what depends on time alone; messages never wait for it
+constexpr std::size_t stream_command_limit = 65'536;
+constexpr Duration stream_turn =
+    std::chrono::milliseconds(50);  // of what depends on time alone; messages never wait for it
 
 struct RosterCommand {
     Roster roster;
     Instant at{};
 };
-struct SendCommand {
+struct SendPiece {
     std::string node;
     StreamData message;
 };
@@ -24,18 +25,18 @@ struct CutCommand {
     std::string node;
     Error why;
 };
-struct AttachCommand {
+struct AttachStream {
     ConnectionId control = 0;
     Address coordinator;
     std::uint64_t session = 0;
 };
-struct DetachCommand {
+struct DetachStream {
     ConnectionId control = 0;
 };
 struct RoutesCommand {
     std::shared_ptr<BoundedQueue<std::vector<std::string>>> answer;
 };
-using Command = std::variant<RosterCommand, SendCommand, CutCommand, AttachCommand, DetachCommand, RoutesCommand>;
+using StreamCommand = std::variant<RosterCommand, SendPiece, CutCommand, AttachStream, DetachStream, RoutesCommand>;
 
 }  // namespace
 
@@ -43,7 +44,7 @@ struct Streams::State {
     Link& link;
     std::shared_ptr<LinkEvents> events;
     StreamTable table;
-    BoundedQueue<Command> commands{command_limit};
+    BoundedQueue<StreamCommand> commands{stream_command_limit};
     std::atomic<bool> stopping{false};
     Instant next_tick{};
     std::thread thread;
@@ -63,21 +64,21 @@ struct Streams::State {
         LinkEvent nothing = PeerHeard{};
         (void)events->try_push(nothing);
     }
-    bool put(Command command) {
+    bool put(StreamCommand command) {
         const bool taken = commands.push(std::move(command));
         wake();
         return taken;
     }
-    void execute(Command&& command, Instant now) {
-        if (auto* sending = std::get_if<SendCommand>(&command)) {
+    void execute(StreamCommand&& command, Instant now) {
+        if (auto* sending = std::get_if<SendPiece>(&command)) {
             table.send(sending->node, std::move(sending->message), now);
         } else if (const auto* list = std::get_if<RosterCommand>(&command)) {
             table.roster(list->roster, list->at);
         } else if (const auto* cut = std::get_if<CutCommand>(&command)) {
             table.cut_off(cut->node, cut->why);
-        } else if (auto* attaching = std::get_if<AttachCommand>(&command)) {
+        } else if (auto* attaching = std::get_if<AttachStream>(&command)) {
             table.attach(attaching->control, std::move(attaching->coordinator), attaching->session);
-        } else if (const auto* detaching = std::get_if<DetachCommand>(&command)) {
+        } else if (const auto* detaching = std::get_if<DetachStream>(&command)) {
             table.detach(detaching->control);
         } else if (const auto* asked = std::get_if<RoutesCommand>(&command)) {
             asked->answer->push(table.routes());
@@ -85,7 +86,7 @@ struct Streams::State {
     }
     void run() {
         while (!stopping.load(std::memory_order_relaxed)) {
-            auto event = events->pop_for(turn);
+            auto event = events->pop_for(stream_turn);
             const auto now = real_now();
             while (auto command = commands.try_pop()) {
                 execute(std::move(*command), now);
@@ -94,7 +95,7 @@ struct Streams::State {
                 table.handle(std::move(*event), now);
             }
             if (now >= next_tick) {
-                next_tick = now + turn;
+                next_tick = now + stream_turn;
                 table.tick(now);
             }
         }
@@ -125,16 +126,16 @@ void Streams::roster(const Roster& roster, Instant now) {
 void Streams::send(const std::string& node, StreamData message) {
     ASSERT(!message.payload.empty());
     message.offset = 0;
-    state_->put(SendCommand{node, std::move(message)});
+    state_->put(SendPiece{node, std::move(message)});
 }
 void Streams::cut_off(const std::string& node, Error why) {
     state_->put(CutCommand{node, std::move(why)});
 }
 void Streams::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
-    state_->put(AttachCommand{control, std::move(coordinator), session});
+    state_->put(AttachStream{control, std::move(coordinator), session});
 }
 void Streams::detach(ConnectionId control) {
-    state_->put(DetachCommand{control});
+    state_->put(DetachStream{control});
 }
 
 Traffic Streams::traffic() const {

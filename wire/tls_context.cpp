@@ -19,15 +19,15 @@ constexpr std::string_view join_alpn =
     "causeway-join/1";
 constexpr long max_chain_bytes = 8 * 1024;  // two certificates of about 500 bytes
 
-const unsigned char* raw(std::string_view text) {
+const unsigned char* raw_protocols(std::string_view text) {
     return reinterpret_cast<const unsigned char*>(text.data());
 }
 
 bool offers(const unsigned char* in, unsigned size, std::string_view wanted) {
     unsigned char* out = nullptr;
     unsigned char length = 0;
-    return SSL_select_next_proto(&out, &length, raw(wanted), static_cast<unsigned>(wanted.size()), in, size) ==
-           OPENSSL_NPN_NEGOTIATED;
+    return SSL_select_next_proto(&out, &length, raw_protocols(wanted), static_cast<unsigned>(wanted.size()), in,
+                                 size) == OPENSSL_NPN_NEGOTIATED;
 }
 
 /// Chooses the protocol. Only an enrolment is served without a client certificate: it is asked for after this point.
@@ -42,7 +42,7 @@ int select_protocol(SSL* ssl, const unsigned char** out, unsigned char* length, 
     if (!session) {
         SSL_set_verify(ssl, SSL_VERIFY_NONE, nullptr);
     }
-    *out = raw(chosen) + 1;
+    *out = raw_protocols(chosen) + 1;
     *length = static_cast<unsigned char>(chosen.size() - 1);
     return SSL_TLSEXT_ERR_OK;
 }
@@ -182,7 +182,7 @@ Result<State> make_connecting(const Credentials& credentials, ChannelOptions opt
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_alpn_protos(state->ssl.get(), raw(session_alpn), static_cast<unsigned>(session_alpn.size()));
+    SSL_CTX_set_alpn_protos(state->ssl.get(), raw_protocols(session_alpn), static_cast<unsigned>(session_alpn.size()));
     return state;
 }
 
@@ -218,7 +218,7 @@ Result<ChannelContext> ChannelContext::joining(const Digest& authority_key) {
     TRY_ASSIGN(auto state, new_state(TLS_client_method(), authority_key));
     state->roles = {Role::coordinator};
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER, nullptr);
-    SSL_CTX_set_alpn_protos(state->ssl.get(), raw(join_alpn), static_cast<unsigned>(join_alpn.size()));
+    SSL_CTX_set_alpn_protos(state->ssl.get(), raw_protocols(join_alpn), static_cast<unsigned>(join_alpn.size()));
     return ChannelContext(std::move(state));
 }
 

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view prefix = "causeway-join-1.";
 constexpr std::uint8_t version = 1;
 constexpr std::size_t checksum_bytes = 4;
-constexpr std::size_t max_text = 8192;
+constexpr std::size_t max_token_text = 8192;
 constexpr std::size_t max_field = 300;  // a DNS name, a federation
 
 tl::unexpected<Error> bad_token() {
@@ -89,7 +89,7 @@ std::string format_token(const JoinToken& token) {
 
 Result<JoinToken> parse_token(std::string_view text) {
     text = trim(text);
-    if (!text.starts_with(prefix) || text.size() > max_text) {
+    if (!text.starts_with(prefix) || text.size() > max_token_text) {
         const bool beginning = !text.empty() && prefix.starts_with(text);
         return beginning ? truncated()
                          : fail(ErrorKind::invalid, "not_a_token",

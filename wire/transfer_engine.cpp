@@ -9,13 +9,13 @@
 namespace causeway {
 namespace {
 
-constexpr std::size_t command_limit = 65'536;
-constexpr Duration turn = std::chrono::milliseconds(100);         // of the clock-driven checks
+constexpr std::size_t transfer_command_limit = 65'536;
+constexpr Duration transfer_turn = std::chrono::milliseconds(100);  // of the clock-driven checks
 constexpr Duration first_retry = std::chrono::milliseconds(200);  // of a lost bulk connection
 constexpr Duration longest_retry = std::chrono::seconds(5);
 constexpr Duration idle_limit = std::chrono::seconds(30);  // a connection costs the other side 57 KB
 
-struct AttachCommand {
+struct AttachTransfer {
     ConnectionId control = 0;
     std::optional<Address> coordinator;  // none: the other side connects
     std::uint64_t session = 0;
@@ -23,7 +23,7 @@ struct AttachCommand {
 struct WantCommand {
     ConnectionId control = 0;
 };
-struct DetachCommand {
+struct DetachTransfer {
     ConnectionId control = 0;
 };
 struct FetchCommand {
@@ -39,7 +39,8 @@ struct CancelCommand {
 struct AnswerCommand {
     std::function<void(Instant)> answer;
 };
-using Command = std::variant<AttachCommand, WantCommand, DetachCommand, FetchCommand, CancelCommand, AnswerCommand>;
+using TransferCommand =
+    std::variant<AttachTransfer, WantCommand, DetachTransfer, FetchCommand, CancelCommand, AnswerCommand>;
 
 /// A bulk connection that we keep open for our session while it is of use.
 struct Attachment {
@@ -61,7 +62,7 @@ struct TransferEngine::State {
     std::unique_ptr<WorkThread> writer;
     FetchTable fetches;
     std::map<ConnectionId, Attachment> attachments;  // by control connection
-    BoundedQueue<Command> commands{command_limit};
+    BoundedQueue<TransferCommand> commands{transfer_command_limit};
     std::atomic<bool> stopping{false};
     Instant next_tick{};
     std::thread thread;
@@ -78,13 +79,13 @@ struct TransferEngine::State {
                   {*writer, [this](std::function<void(Instant)> answer) { put(AnswerCommand{std::move(answer)}); }},
                   limits) {}
 
-    void put(Command command) {
+    void put(TransferCommand command) {
         put_later(std::move(command));
         LinkEvent wake = PeerHeard{};  // of no connection: ends the wait for events
         (void)events->try_push(wake);  // a full queue wakes by itself
     }
     /// Before whatever is put after it, but without waking the thread.
-    void put_later(Command command) { commands.push(std::move(command)); }
+    void put_later(TransferCommand command) { commands.push(std::move(command)); }
 
     // ---- attachments
     void dial(ConnectionId control, Attachment& attachment) {
@@ -130,8 +131,8 @@ struct TransferEngine::State {
     }
 
     // ---- commands and events
-    void execute(Command&& command, Instant now) {
-        if (auto* attaching = std::get_if<AttachCommand>(&command)) {
+    void execute(TransferCommand&& command, Instant now) {
+        if (auto* attaching = std::get_if<AttachTransfer>(&command)) {
             fetches.attach(attaching->control);
             if (attaching->coordinator) {
                 attachments[attaching->control] = {.coordinator = *std::move(attaching->coordinator),
@@ -139,7 +140,7 @@ struct TransferEngine::State {
             }
         } else if (const auto* wanting = std::get_if<WantCommand>(&command)) {
             want(wanting->control, now);
-        } else if (auto* detaching = std::get_if<DetachCommand>(&command)) {
+        } else if (auto* detaching = std::get_if<DetachTransfer>(&command)) {
             detach(detaching->control, now);
         } else if (auto* fetching = std::get_if<FetchCommand>(&command)) {
             want(fetching->control, now);
@@ -185,7 +186,7 @@ struct TransferEngine::State {
         if (now < next_tick) {
             return;
         }
-        next_tick = now + turn;
+        next_tick = now + transfer_turn;
         serving.tick(now);
         fetches.tick(now);
         for (auto& [control, attachment] : attachments) {
@@ -200,7 +201,7 @@ struct TransferEngine::State {
     /// One event, then all commands, then the clock: an event wait is ended by a command (see put).
     void run() {
         while (!stopping.load(std::memory_order_relaxed)) {
-            auto event = events->pop_for(turn);
+            auto event = events->pop_for(transfer_turn);
             const auto now = real_now();
             while (auto command = commands.try_pop()) {
                 execute(std::move(*command), now);
@@ -235,16 +236,16 @@ TransferEngine::~TransferEngine() {
 }
 
 void TransferEngine::attach(ConnectionId control, Address coordinator, std::uint64_t session) {
-    state_->put_later(AttachCommand{control, std::move(coordinator), session});
+    state_->put_later(AttachTransfer{control, std::move(coordinator), session});
 }
 void TransferEngine::attach(ConnectionId control) {
-    state_->put_later(AttachCommand{control, std::nullopt, 0});
+    state_->put_later(AttachTransfer{control, std::nullopt, 0});
 }
 void TransferEngine::want(ConnectionId control) {
     state_->put(WantCommand{control});
 }
 void TransferEngine::detach(ConnectionId control) {
-    state_->put(DetachCommand{control});
+    state_->put(DetachTransfer{control});
 }
 void TransferEngine::fetch(ConnectionId control, Fetch fetch, FetchDone done) {
     state_->put(FetchCommand{control, std::move(fetch), std::move(done)});

@@ -19,7 +19,7 @@ namespace causeway::cpu {
 namespace {
 
 using Tag = dnnl::memory::format_tag;
-using Type = dnnl::memory::data_type;
+using ConvolutionType = dnnl::memory::data_type;
 using Desc = dnnl::memory::desc;
 using dnnl::convolution_backward_data;
 using dnnl::convolution_backward_weights;
@@ -42,7 +42,7 @@ bool winograd_of(const cw_op& op) {
 /// oneDNN's descriptions of the op's tensors; the type of each is up to its role in the kind.
 struct Tensors {
     Window w;
-    Type factors;  // of what is multiplied
+    ConvolutionType factors;  // of what is multiplied
     bool winograd;
     dnnl::memory::dims weights, strides, before, after;
     Desc bias;  // zero: none
@@ -54,19 +54,19 @@ struct Tensors {
                       ? dnnl::memory::dims{w.outputs, inputs, w.window_height, w.window_width}
                       : dnnl::memory::dims{w.groups, w.outputs / w.groups, inputs, w.window_height, w.window_width};
         if (has_bias) {
-            bias = {{w.outputs}, Type::f32, Tag::x};
+            bias = {{w.outputs}, ConvolutionType::f32, Tag::x};
         }
         strides = {w.stride, w.stride};
         before = {w.above, w.left};
         after = {w.below, w.right};
     }
-    Desc in(Type type) const { return {{w.batch, w.channels, w.height, w.width}, type, Tag::nhwc}; }
-    Desc out(Type type) const { return {{w.batch, w.outputs, w.out_height, w.out_width}, type, Tag::nhwc}; }
+    Desc in(ConvolutionType type) const { return {{w.batch, w.channels, w.height, w.width}, type, Tag::nhwc}; }
+    Desc out(ConvolutionType type) const { return {{w.batch, w.outputs, w.out_height, w.out_width}, type, Tag::nhwc}; }
     /// How the primitive wants them: direct ones take images as they are, Winograd's choose.
-    Desc images_in(Type type) const { return images(in(type)); }
-    Desc images_out(Type type) const { return images(out(type)); }
-    Desc any(Type type) const { return {weights, type, Tag::any}; }
-    Desc plain() const { return {weights, Type::f32, w.groups == 1 ? Tag::ohwi : Tag::gohwi}; }
+    Desc images_in(ConvolutionType type) const { return images(in(type)); }
+    Desc images_out(ConvolutionType type) const { return images(out(type)); }
+    Desc any(ConvolutionType type) const { return {weights, type, Tag::any}; }
+    Desc plain() const { return {weights, ConvolutionType::f32, w.groups == 1 ? Tag::ohwi : Tag::gohwi}; }
     dnnl::algorithm algorithm() const {
         return winograd ? dnnl::algorithm::convolution_winograd : dnnl::algorithm::convolution_direct;
     }
@@ -77,13 +77,13 @@ private:
     }
 };
 
-bool accumulates(const cw_op& op) {
+bool convolution_accumulates(const cw_op& op) {
     return op.kind == CW_CONVOLUTION_BACKWARD_WEIGHTS && op.integers[0] == CW_ACCUMULATE;
 }
 
 convolution_forward::primitive_desc forward_of(const OnednnEngine& engine, const Tensors& t) {
     constexpr auto training = dnnl::prop_kind::forward_training;
-    const auto x = t.images_in(t.factors), w = t.any(t.factors), y = t.images_out(Type::f32);
+    const auto x = t.images_in(t.factors), w = t.any(t.factors), y = t.images_out(ConvolutionType::f32);
     const auto how = t.algorithm();
     const auto description =
         t.bias.is_zero() ? convolution_forward::desc(training, how, x, w, y, t.strides, t.before, t.after)
@@ -96,9 +96,9 @@ Product forward(const OnednnEngine& engine, const cw_op& op) {
     const auto description = forward_of(engine, t);
     Product product;
     product.set(description, convolution_forward(description));
-    product.first = {DNNL_ARG_SRC, 0, t.in(Type::f32), description.src_desc()};
+    product.first = {DNNL_ARG_SRC, 0, t.in(ConvolutionType::f32), description.src_desc()};
     product.second = {DNNL_ARG_WEIGHTS, 1, t.plain(), description.weights_desc()};
-    product.result = {DNNL_ARG_DST, op.operand_count - 1, t.out(Type::f32), description.dst_desc()};
+    product.result = {DNNL_ARG_DST, op.operand_count - 1, t.out(ConvolutionType::f32), description.dst_desc()};
     product.bias = {DNNL_ARG_BIAS, 2, t.bias, t.bias};
     product.packs = true;
     return product;
@@ -107,14 +107,14 @@ Product forward(const OnednnEngine& engine, const cw_op& op) {
 Product backward_data(const OnednnEngine& engine, const cw_op& op) {
     const Tensors t(op, false);
     const convolution_backward_data::primitive_desc description(
-        convolution_backward_data::desc(t.algorithm(), t.images_in(Type::f32), t.any(t.factors),
+        convolution_backward_data::desc(t.algorithm(), t.images_in(ConvolutionType::f32), t.any(t.factors),
                                         t.images_out(t.factors), t.strides, t.before, t.after),
         user_scratchpad(), engine.engine, forward_of(engine, t));
     Product product;
     product.set(description, convolution_backward_data(description));
-    product.first = {DNNL_ARG_DIFF_DST, 0, t.out(Type::f32), description.diff_dst_desc()};
+    product.first = {DNNL_ARG_DIFF_DST, 0, t.out(ConvolutionType::f32), description.diff_dst_desc()};
     product.second = {DNNL_ARG_WEIGHTS, 1, t.plain(), description.weights_desc()};
-    product.result = {DNNL_ARG_DIFF_SRC, 2, t.in(Type::f32), description.diff_src_desc()};
+    product.result = {DNNL_ARG_DIFF_SRC, 2, t.in(ConvolutionType::f32), description.diff_src_desc()};
     product.packs = true;
     return product;
 }
@@ -123,9 +123,9 @@ Product backward_data(const OnednnEngine& engine, const cw_op& op) {
 /// ours.
 Product backward_weights(const OnednnEngine& engine, const cw_op& op) {
     const bool has_bias = op.operand_count == 4;
-    const bool own_bias = has_bias && (accumulates(op) || in_bf16(op) || winograd_of(op));
+    const bool own_bias = has_bias && (convolution_accumulates(op) || in_bf16(op) || winograd_of(op));
     const Tensors t(op, has_bias && !own_bias);
-    const auto x = t.images_in(t.factors), w = t.any(Type::f32), y = t.images_out(t.factors);
+    const auto x = t.images_in(t.factors), w = t.any(ConvolutionType::f32), y = t.images_out(t.factors);
     const auto how = t.algorithm();
     const auto wanted =
         t.bias.is_zero() ? convolution_backward_weights::desc(how, x, w, y, t.strides, t.before, t.after)
@@ -134,19 +134,19 @@ Product backward_weights(const OnednnEngine& engine, const cw_op& op) {
                                                                    forward_of(engine, t));
     Product product;
     product.set(description, convolution_backward_weights(description));
-    product.first = {DNNL_ARG_DIFF_DST, 0, t.out(Type::f32), description.diff_dst_desc()};
-    product.second = {DNNL_ARG_SRC, 1, t.in(Type::f32), description.src_desc()};
+    product.first = {DNNL_ARG_DIFF_DST, 0, t.out(ConvolutionType::f32), description.diff_dst_desc()};
+    product.second = {DNNL_ARG_SRC, 1, t.in(ConvolutionType::f32), description.src_desc()};
     product.result = {DNNL_ARG_DIFF_WEIGHTS, 2, t.plain(), description.diff_weights_desc()};
     product.bias = {DNNL_ARG_DIFF_BIAS, 3, t.bias, t.bias};
-    product.adds = accumulates(op);
+    product.adds = convolution_accumulates(op);
     product.sums_bias = own_bias;
     return product;
 }
 
 /// No images: gradients of weights are zeros, and everything else is empty.
-void run_empty(const cw_op& op, const cw_run& run) {
+void run_empty_convolution(const cw_op& op, const cw_run& run) {
     for (std::int32_t k = 2; op.kind == CW_CONVOLUTION_BACKWARD_WEIGHTS && k < op.operand_count; ++k) {
-        std::fill_n(operand<float>(run, k), accumulates(op) ? 0 : element_count(run.views[k]), 0.0f);
+        std::fill_n(operand<float>(run, k), convolution_accumulates(op) ? 0 : element_count(run.views[k]), 0.0f);
     }
 }
 
@@ -158,7 +158,7 @@ cw_status prepare_convolution(const std::shared_ptr<OnednnEngine>& engine, const
         return status;
     }
     if (window_of(op).batch == 0) {
-        return prepare_kernel(op, run_empty, plan, error);
+        return prepare_kernel(op, run_empty_convolution, plan, error);
     }
     const ThreadCount scope(engine->threads);
     const auto describe = op.kind == CW_CONVOLUTION                 ? forward

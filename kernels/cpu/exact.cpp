@@ -43,9 +43,9 @@ namespace causeway::cpu::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
 namespace {
 
-using F64 = hn::ScalableTag<double>;
+using ExactF64 = hn::ScalableTag<double>;
 using I64 = hn::ScalableTag<std::int64_t>;
-using HalfF32 = hn::Rebind<float, F64>;
+using ExactHalfF32 = hn::Rebind<float, ExactF64>;
 using Integers = hn::Vec<I64>;
 
 struct Limbs {
@@ -70,15 +70,15 @@ void add_element(const ExactPass& pass, std::int64_t* high, std::int64_t* low, s
 /// one addition each, and no instruction set needs a conversion. The constants' own bits are taken off at the end.
 /// Right while |product| <= 2^51 units, 2^41; the rest is at most half a unit.
 HWY_INLINE Limbs added(Limbs limbs, const ExactPass& pass, std::size_t i, bool& fits) {
-    const F64 d;
+    const ExactF64 d;
     constexpr double to_integer = 0x1.8p52;
     constexpr double to_low_units = 1.5;
-    const hn::Rebind<std::uint64_t, F64> bits;  // unsigned: their sums wrap around
+    const hn::Rebind<std::uint64_t, ExactF64> bits;  // unsigned: their sums wrap around
     auto high = hn::BitCast(bits, limbs.high);
     auto low = hn::BitCast(bits, limbs.low);
     auto largest = hn::Zero(d);
     for (int k = 0; k < pass.count; ++k) {
-        const auto x = hn::PromoteTo(d, hn::LoadU(HalfF32(), pass.values[k] + i));
+        const auto x = hn::PromoteTo(d, hn::LoadU(ExactHalfF32(), pass.values[k] + i));
         const auto product = hn::Mul(hn::Set(d, pass.weights[k] * 0x1p10), x);
         const auto shifted = hn::Add(product, hn::Set(d, to_integer));
         const auto rest = hn::Sub(product, hn::Sub(shifted, hn::Set(d, to_integer)));
@@ -150,7 +150,7 @@ void exact_carry(std::int64_t* high, std::int64_t* low, std::size_t n) {
 }
 
 void exact_mean(const std::int64_t* high, const std::int64_t* low, double weight, float* mean, std::size_t n) {
-    const F64 d;
+    const ExactF64 d;
     const std::size_t step = hn::Lanes(d);
     const auto exact_double = hn::Set(I64(), std::int64_t{1} << 53);  // integers up to here are doubles
     std::size_t i = 0;
@@ -165,7 +165,7 @@ void exact_mean(const std::int64_t* high, const std::int64_t* low, double weight
         // Both limbs are exact in double and so are their scaled values: the addition is the sum's one rounding.
         const auto sum = hn::Add(hn::Mul(hn::ConvertTo(d, limbs.high), hn::Set(d, 0x1p-10)),
                                  hn::Mul(hn::ConvertTo(d, limbs.low), hn::Set(d, 0x1p-62)));
-        hn::StoreU(hn::DemoteTo(HalfF32(), hn::Div(sum, hn::Set(d, weight))), HalfF32(), mean + i);
+        hn::StoreU(hn::DemoteTo(ExactHalfF32(), hn::Div(sum, hn::Set(d, weight))), ExactHalfF32(), mean + i);
     }
     for (; i < n; ++i) {
         mean[i] = exact_mean_of(high[i], low[i], weight);

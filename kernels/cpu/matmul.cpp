@@ -18,17 +18,19 @@
 namespace causeway::cpu {
 namespace {
 
-using Type = dnnl::memory::data_type;
+using MatmulType = dnnl::memory::data_type;
 
-dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns, Type type = Type::f32) {
+dnnl::memory::desc row_major(std::int64_t rows, std::int64_t columns, MatmulType type = MatmulType::f32) {
     return {{rows, columns}, type, dnnl::memory::dims{columns, 1}};
 }
 /// The transpose of a row-major [columns, rows].
-dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns, Type type = Type::f32) {
+dnnl::memory::desc transposed(std::int64_t rows, std::int64_t columns, MatmulType type = MatmulType::f32) {
     return {{rows, columns}, type, dnnl::memory::dims{1, rows}};
 }
 
-bool accumulates(const cw_op& op) { return op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.integers[0] == CW_ACCUMULATE; }
+bool matmul_accumulates(const cw_op& op) {
+    return op.kind == CW_MATMUL_BACKWARD_WEIGHTS && op.integers[0] == CW_ACCUMULATE;
+}
 bool has_bias(const cw_op& op) { return op.operand_count == 4; }
 
 /// destination[rows, columns] = source[rows, depth] * weights[depth, columns] (+ bias[1, columns]), in oneDNN's words.
@@ -36,12 +38,12 @@ bool has_bias(const cw_op& op) { return op.operand_count == 4; }
 Product sides_of(const cw_op& op) {
     const auto* first = op.operands[0].dims;
     const auto* second = op.operands[1].dims;
-    const Type type = factor_type(op);
+    const MatmulType type = factor_type(op);
     Product product;
     const auto set = [&](auto source, std::int64_t rows, std::int64_t depth, auto weights, std::int64_t columns) {
         const int out = op.kind == CW_MATMUL && has_bias(op) ? 3 : 2;
-        product.first = {DNNL_ARG_SRC, 0, source(rows, depth, Type::f32), source(rows, depth, type)};
-        product.second = {DNNL_ARG_WEIGHTS, 1, weights(depth, columns, Type::f32), weights(depth, columns, type)};
+        product.first = {DNNL_ARG_SRC, 0, source(rows, depth, MatmulType::f32), source(rows, depth, type)};
+        product.second = {DNNL_ARG_WEIGHTS, 1, weights(depth, columns, MatmulType::f32), weights(depth, columns, type)};
         product.result = {DNNL_ARG_DST, out, row_major(rows, columns), row_major(rows, columns)};
     };
     switch (op.kind) {
@@ -65,7 +67,7 @@ enum class Weights { plain, packed };
 Product describe(const OnednnEngine& engine, const cw_op& op, Weights weights) {
     Product product = sides_of(op);
     auto attributes = user_scratchpad();
-    if (accumulates(op)) {
+    if (matmul_accumulates(op)) {
         dnnl::post_ops adding;
         adding.append_sum();
         attributes.set_post_ops(adding);
@@ -86,13 +88,13 @@ Product describe(const OnednnEngine& engine, const cw_op& op, Weights weights) {
 }
 
 /// A product with an empty dimension, which oneDNN need not see: zeros or the bias, or nothing when it accumulates.
-void run_empty(const cw_op& op, const cw_run& run) {
+void run_empty_matmul(const cw_op& op, const cw_run& run) {
     const auto product = sides_of(op);
     const int destination = product.result.view;
     auto* out = operand<float>(run, destination);
     const auto columns = run.views[destination].dims[1];
     const auto count = element_count(run.views[destination]);
-    for (std::int64_t i = 0; i < count && !accumulates(op); ++i) {
+    for (std::int64_t i = 0; i < count && !matmul_accumulates(op); ++i) {
         out[i] = op.kind == CW_MATMUL && has_bias(op) ? operand<const float>(run, 2)[i % columns] : 0.0f;
     }
     if (product.sums_bias) {
@@ -155,7 +157,7 @@ cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_o
         return status;
     }
     if (has_empty_operand(op)) {
-        return prepare_kernel(op, run_empty, plan, error);
+        return prepare_kernel(op, run_empty_matmul, plan, error);
     }
     const ThreadCount scope(engine->threads);
     std::unique_ptr<Product> for_packed;

@@ -19,7 +19,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 /// body(tag, c) for whole vectors of channels, then for single ones. T: the type that is counted in.
 template <class T, class Body>
-HWY_INLINE void each_channel(std::size_t channels, Body body) {
+HWY_INLINE void each_norm_channel(std::size_t channels, Body body) {
     const hn::ScalableTag<T> wide;
     const hn::CappedTag<T, 1> one;
     const std::size_t step = hn::Lanes(wide);
@@ -33,7 +33,7 @@ HWY_INLINE void each_channel(std::size_t channels, Body body) {
 }
 
 template <class D>
-HWY_INLINE hn::Vec<D> load_double(D d, const float* x) {
+HWY_INLINE hn::Vec<D> load_norm_double(D d, const float* x) {
     return hn::PromoteTo(d, hn::LoadU(hn::Rebind<float, D>(), x));
 }
 
@@ -41,16 +41,16 @@ HWY_INLINE hn::Vec<D> load_double(D d, const float* x) {
 
 void add_columns(const float* x, Rows rows, double* sums) {
     for (std::size_t row = 0; row < rows.count; ++row, x += rows.channels) {
-        each_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
-            hn::StoreU(hn::Add(hn::LoadU(d, sums + c), load_double(d, x + c)), d, sums + c);
+        each_norm_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
+            hn::StoreU(hn::Add(hn::LoadU(d, sums + c), load_norm_double(d, x + c)), d, sums + c);
         });
     }
 }
 
 void add_squares(const float* x, Rows rows, const double* mean, double* sums) {
     for (std::size_t row = 0; row < rows.count; ++row, x += rows.channels) {
-        each_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
-            const auto difference = hn::Sub(load_double(d, x + c), hn::LoadU(d, mean + c));
+        each_norm_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
+            const auto difference = hn::Sub(load_norm_double(d, x + c), hn::LoadU(d, mean + c));
             hn::StoreU(hn::Add(hn::LoadU(d, sums + c), hn::Mul(difference, difference)), d, sums + c);
         });
     }
@@ -58,7 +58,7 @@ void add_squares(const float* x, Rows rows, const double* mean, double* sums) {
 
 void normalise_rows(const float* x, Rows rows, const NormChannels& channels, float* y) {
     for (std::size_t row = 0; row < rows.count; ++row, x += rows.channels, y += rows.channels) {
-        each_channel<float>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
+        each_norm_channel<float>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
             const auto centred = hn::Sub(hn::LoadU(d, x + c), hn::LoadU(d, channels.mean + c));
             const auto h = hn::Mul(centred, hn::LoadU(d, channels.rstd + c));
             const auto scaled = hn::Mul(h, hn::LoadU(d, channels.gamma + c));
@@ -70,10 +70,10 @@ void normalise_rows(const float* x, Rows rows, const NormChannels& channels, flo
 void add_products(const float* x, const float* dy, Rows rows, const NormChannels& channels, double* sums,
                   double* products) {
     for (std::size_t row = 0; row < rows.count; ++row, x += rows.channels, dy += rows.channels) {
-        each_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
-            const auto centred = hn::Sub(load_double(d, x + c), load_double(d, channels.mean + c));
-            const auto h = hn::Mul(centred, load_double(d, channels.rstd + c));
-            const auto slope = load_double(d, dy + c);
+        each_norm_channel<double>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
+            const auto centred = hn::Sub(load_norm_double(d, x + c), load_norm_double(d, channels.mean + c));
+            const auto h = hn::Mul(centred, load_norm_double(d, channels.rstd + c));
+            const auto slope = load_norm_double(d, dy + c);
             hn::StoreU(hn::Add(hn::LoadU(d, sums + c), slope), d, sums + c);
             hn::StoreU(hn::Add(hn::LoadU(d, products + c), hn::Mul(slope, h)), d, products + c);
         });
@@ -83,7 +83,7 @@ void add_products(const float* x, const float* dy, Rows rows, const NormChannels
 void norm_slopes(const float* x, const float* dy, Rows rows, const NormChannels& channels, const float* sums,
                  const float* products, float* dx) {
     for (std::size_t row = 0; row < rows.count; ++row, x += rows.channels, dy += rows.channels, dx += rows.channels) {
-        each_channel<float>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
+        each_norm_channel<float>(rows.channels, [&](auto d, std::size_t c) HWY_ATTR {
             const auto rstd = hn::LoadU(d, channels.rstd + c);
             const auto h = hn::Mul(hn::Sub(hn::LoadU(d, x + c), hn::LoadU(d, channels.mean + c)), rstd);
             const auto g = hn::Mul(hn::LoadU(d, dy + c), hn::LoadU(d, channels.gamma + c));

@@ -14,7 +14,7 @@ namespace causeway::cpu {
 namespace {
 
 constexpr std::int64_t chunk_count = 16;  // more threads than that gain nothing on a norm
-constexpr std::int64_t least_elements = 8192;
+constexpr std::int64_t least_normed_elements = 8192;
 
 /// Where a chunk begins.
 std::int64_t edge(std::int64_t count, std::int64_t chunk) { return count * chunk / chunk_count; }
@@ -22,7 +22,7 @@ std::int64_t edge(std::int64_t count, std::int64_t chunk) { return count * chunk
 /// body(chunk) on all chunks, shared between threads when there is enough to do.
 template <class Body>
 void each_chunk(std::int64_t elements, int threads, Body body) {
-    const auto worth = std::clamp<std::int64_t>(elements / least_elements, 1, chunk_count);
+    const auto worth = std::clamp<std::int64_t>(elements / least_normed_elements, 1, chunk_count);
     parallel(threads, chunk_count, (chunk_count + worth - 1) / worth, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t chunk = begin; chunk < end; ++chunk) {
             body(chunk);

@@ -74,7 +74,7 @@ HWY_INLINE void each_window(const Window& w, Visit visit) {
 
 /// body(tag, c) for whole vectors of channels, then for single ones.
 template <class Body>
-HWY_INLINE void each_channel(std::int64_t channels, Body body) {
+HWY_INLINE void each_pooled_channel(std::int64_t channels, Body body) {
     const hn::ScalableTag<float> wide;
     const hn::CappedTag<float, 1> one;
     const auto step = static_cast<std::int64_t>(hn::Lanes(wide));
@@ -95,7 +95,7 @@ namespace {
 template <class Value>
 HWY_INLINE void largest_of_windows(const Window& w, float* y, Value value) {
     each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
-        each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
+        each_pooled_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             auto largest = hn::Set(d, -HUGE_VALF);
             places.each([&](std::int64_t place) HWY_ATTR {
                 const auto v = value(d, place + c);
@@ -128,7 +128,7 @@ namespace {
 template <class Visit>
 HWY_INLINE void each_claim(const Window& w, const float* x, const float* y, const float* dy, Visit visit) {
     each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
-        each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
+        each_pooled_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             const auto largest = hn::LoadU(d, y + output + c);
             const auto slope = hn::LoadU(d, dy + output + c);
             auto open = hn::Eq(hn::Zero(d), hn::Zero(d));  // no place has taken the slope yet
@@ -171,7 +171,7 @@ void relu_maxpool_backward_image(const Window& w, const float* x, const float* y
 void avgpool_image(const Window& w, const float* x, float* y) {
     const auto share = static_cast<float>(1.0 / static_cast<double>(w.window_height * w.window_width));
     each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
-        each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
+        each_pooled_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             auto sum = hn::Zero(d);
             places.each([&](std::int64_t place) HWY_ATTR { sum = hn::Add(sum, hn::LoadU(d, x + place + c)); });
             hn::StoreU(hn::Mul(sum, hn::Set(d, share)), d, y + output + c);
@@ -183,7 +183,7 @@ void avgpool_backward_image(const Window& w, const float* dy, float* dx) {
     const auto share = static_cast<float>(1.0 / static_cast<double>(w.window_height * w.window_width));
     std::fill_n(dx, w.in_size(), 0.0f);
     each_window(w, [&](const auto& places, std::int64_t output) HWY_ATTR {
-        each_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
+        each_pooled_channel(w.channels, [&](auto d, std::int64_t c) HWY_ATTR {
             const auto slope = hn::Mul(hn::LoadU(d, dy + output + c), hn::Set(d, share));
             places.each([&](std::int64_t place) HWY_ATTR {
                 hn::StoreU(hn::Add(hn::LoadU(d, dx + place + c), slope), d, dx + place + c);
@@ -207,12 +207,12 @@ HWY_EXPORT(avgpool_backward_image);
 
 namespace {
 
-constexpr std::int64_t least_elements = 16384;  // of a thread's part: about 5 us, several times a wake-up
+constexpr std::int64_t least_pooled_elements = 16384;  // of a thread's part: about 5 us, several times a wake-up
 
 /// image(b) on all images, shared between the threads.
 template <class Image>
 void each_image(const Window& w, int threads, Image image) {
-    parallel(threads, w.batch, least_elements / w.in_size() + 1, [&](std::int64_t begin, std::int64_t end) {
+    parallel(threads, w.batch, least_pooled_elements / w.in_size() + 1, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t b = begin; b < end; ++b) {
             image(b);
         }

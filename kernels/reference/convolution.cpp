@@ -51,7 +51,7 @@ struct Index {
     }
 };
 
-void forward(const cw_op& op, const cw_run& run) {
+void convolution_forward(const cw_op& op, const cw_run& run) {
     const Index at{window_of(op)};
     const bool has_bias = op.operand_count == 4;
     const auto* x = operand<const float>(run, 0);
@@ -68,7 +68,7 @@ void forward(const cw_op& op, const cw_run& run) {
     });
 }
 
-void backward_data(const cw_op& op, const cw_run& run) {
+void convolution_backward_data(const cw_op& op, const cw_run& run) {
     const Index at{window_of(op)};
     const auto* dy = operand<const float>(run, 0);
     const auto* weights = operand<const float>(run, 1);
@@ -87,7 +87,7 @@ void backward_data(const cw_op& op, const cw_run& run) {
     }
 }
 
-void backward_weights(const cw_op& op, const cw_run& run) {
+void convolution_backward_weights(const cw_op& op, const cw_run& run) {
     const Index at{window_of(op)};
     const bool adds = op.integers[0] == CW_ACCUMULATE;
     const auto* dy = operand<const float>(run, 0);
@@ -124,9 +124,12 @@ void backward_weights(const cw_op& op, const cw_run& run) {
 
 HostKernel convolution_kernel(std::int32_t kind) {
     switch (kind) {
-        case CW_CONVOLUTION: return forward;
-        case CW_CONVOLUTION_BACKWARD_DATA: return backward_data;
-        case CW_CONVOLUTION_BACKWARD_WEIGHTS: return backward_weights;
+        case CW_CONVOLUTION:
+            return convolution_forward;
+        case CW_CONVOLUTION_BACKWARD_DATA:
+            return convolution_backward_data;
+        case CW_CONVOLUTION_BACKWARD_WEIGHTS:
+            return convolution_backward_weights;
         default: return nullptr;
     }
 }

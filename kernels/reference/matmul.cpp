@@ -7,7 +7,7 @@
 namespace causeway::reference {
 namespace {
 
-void forward(const cw_op& op, const cw_run& run) {
+void matmul_forward(const cw_op& op, const cw_run& run) {
     const bool has_bias = op.operand_count == 4;
     const auto batch = run.views[0].dims[0];
     const auto inputs = run.views[0].dims[1];
@@ -26,7 +26,7 @@ void forward(const cw_op& op, const cw_run& run) {
     }
 }
 
-void backward_data(const cw_op&, const cw_run& run) {
+void matmul_backward_data(const cw_op&, const cw_run& run) {
     const auto batch = run.views[0].dims[0];
     const auto outputs = run.views[0].dims[1];
     const auto inputs = run.views[1].dims[1];
@@ -44,7 +44,7 @@ void backward_data(const cw_op&, const cw_run& run) {
     }
 }
 
-void backward_weights(const cw_op& op, const cw_run& run) {
+void matmul_backward_weights(const cw_op& op, const cw_run& run) {
     const bool adds = op.integers[0] == CW_ACCUMULATE;
     const auto batch = run.views[0].dims[0];
     const auto outputs = run.views[0].dims[1];
@@ -84,9 +84,12 @@ void bias_sums(const cw_run& run, bool adds) {
 
 HostKernel matmul_kernel(std::int32_t kind) {
     switch (kind) {
-        case CW_MATMUL: return forward;
-        case CW_MATMUL_BACKWARD_DATA: return backward_data;
-        case CW_MATMUL_BACKWARD_WEIGHTS: return backward_weights;
+        case CW_MATMUL:
+            return matmul_forward;
+        case CW_MATMUL_BACKWARD_DATA:
+            return matmul_backward_data;
+        case CW_MATMUL_BACKWARD_WEIGHTS:
+            return matmul_backward_weights;
         default: return nullptr;
     }
 }

@@ -21,7 +21,7 @@ TrainingOutput output_of(double train_seconds, StateSections sections = {}) {
     return output;
 }
 
-struct Bench {
+struct FilesBench {
     TemporaryFolder temporary;
     std::unique_ptr<NodeFiles> files = open();
 
@@ -46,7 +46,7 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("an update that is soon made again is offered from memory and goes with its verdict", "[unit][state]") {
-    const Bench bench;
+    const FilesBench bench;
     const auto output = output_of(0.01);
     for (const bool counted : {true, false}) {
         bench.hold(output);
@@ -59,7 +59,7 @@ TEST_CASE("an update that is soon made again is offered from memory and goes wit
 }
 
 TEST_CASE("an update that took long or that has state beside it is on disk when it is offered", "[unit][state]") {
-    const Bench bench;
+    const FilesBench bench;
     const auto long_one = output_of(5);
     bench.hold(long_one);
     CHECK(bench.on_disk());
@@ -74,7 +74,7 @@ TEST_CASE("an update that took long or that has state beside it is on disk when 
 }
 
 TEST_CASE("a node that stops before the verdict writes what it holds and offers it again", "[unit][state]") {
-    Bench bench;
+    FilesBench bench;
     const auto output = output_of(0.01);
     bench.hold(output);
     bench.files.reset();
@@ -87,7 +87,7 @@ TEST_CASE("a node that stops before the verdict writes what it holds and offers 
 }
 
 TEST_CASE("of an experiment that is over nothing is left, neither unwritten nor in memory", "[unit][state]") {
-    Bench bench;
+    FilesBench bench;
     const auto output = output_of(GENERATE(0.01, 5.0));
     bench.hold(output);
     const auto answer = std::make_shared<BoundedQueue<bool>>(1);
@@ -99,7 +99,7 @@ TEST_CASE("of an experiment that is over nothing is left, neither unwritten nor 
 }
 
 TEST_CASE("equal updates of two experiments are each held until their own verdict", "[unit][state]") {
-    const Bench bench;
+    const FilesBench bench;
     const auto first = output_of(GENERATE(0.01, 5.0));
     auto second = first;
     second.held.experiment = 8;

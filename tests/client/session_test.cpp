@@ -8,19 +8,19 @@ namespace {
 
 using namespace std::chrono_literals;
 
-const Digest model = sha256(std::string_view("model"));
+const Digest session_model = sha256(std::string_view("model"));
 
 Assign assign(std::uint32_t round = 1, std::uint32_t attempt = 1, std::uint64_t epoch = 1) {
     Assign a;
     a.lease = {epoch, 9, round, attempt};
     a.experiment_name = "digits";
     a.rounds = 5;
-    a.model = round == 1 ? model : sha256("model " + std::to_string(round));
+    a.model = round == 1 ? session_model : sha256("model " + std::to_string(round));
     a.model_bytes = 10;
     return a;
 }
 
-HeldUpdate update_of(const Assign& a) {
+HeldUpdate session_update_of(const Assign& a) {
     return {9, a.lease.round, sha256("update " + std::to_string(a.lease.round)), 10, 3, {}, a.model};
 }
 
@@ -34,8 +34,10 @@ const Kind* find(const List& list) {
     return nullptr;
 }
 
-struct Bench {
-    explicit Bench(std::vector<HeldUpdate> held = {}) : session(options(std::move(held))) { last = session.start(0s); }
+struct SessionBench {
+    explicit SessionBench(std::vector<HeldUpdate> held = {}) : session(options(std::move(held))) {
+        last = session.start(0s);
+    }
     static SessionOptions options(std::vector<HeldUpdate> held) {
         SessionOptions o;
         o.node = "a";
@@ -69,25 +71,25 @@ struct Bench {
 }  // namespace
 
 TEST_CASE("an assignment is fetched, trained, offered and kept until it is committed", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.hear(assign());
     REQUIRE(find<FetchModel>(bench.last.jobs) != nullptr);
     CHECK(find<Progress>(bench.last.send) != nullptr);
-    bench.step(ModelFetched{model, {}});
+    bench.step(ModelFetched{session_model, {}});
     REQUIRE(find<Train>(bench.last.jobs) != nullptr);
-    bench.step(Trained{assign().lease, update_of(assign()), {}});
+    bench.step(Trained{assign().lease, session_update_of(assign()), {}});
     REQUIRE(find<Offer>(bench.last.send) != nullptr);
-    bench.hear(Counted{assign().lease, update_of(assign()).digest});
+    bench.hear(Counted{assign().lease, session_update_of(assign()).digest});
     CHECK(bench.session.held().size() == 1);
-    bench.hear(Committed{9, 1, model, true, update_of(assign()).digest});
+    bench.hear(Committed{9, 1, session_model, true, session_update_of(assign()).digest});
     REQUIRE(find<ResolvePending>(bench.last.persist) != nullptr);
     CHECK(find<ResolvePending>(bench.last.persist)->counted);
     CHECK(bench.session.held().empty());
 }
 
 TEST_CASE("a round that starts from no model is worked on at once", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     auto sums = assign(0);
     sums.program = "statistics";
@@ -96,9 +98,9 @@ TEST_CASE("a round that starts from no model is worked on at once", "[session]")
     bench.hear(sums);
     CHECK(find<FetchModel>(bench.last.jobs) == nullptr);
     REQUIRE(find<Train>(bench.last.jobs) != nullptr);
-    bench.step(Trained{sums.lease, update_of(sums), {}});
+    bench.step(Trained{sums.lease, session_update_of(sums), {}});
     REQUIRE(find<Offer>(bench.last.send) != nullptr);
-    bench.hear(Committed{9, 0, model, true, update_of(sums).digest});
+    bench.hear(Committed{9, 0, session_model, true, session_update_of(sums).digest});
     const auto* resolved = find<ResolvePending>(bench.last.persist);
     REQUIRE(resolved != nullptr);
     CHECK(resolved->counted);
@@ -106,15 +108,15 @@ TEST_CASE("a round that starts from no model is worked on at once", "[session]")
 
 TEST_CASE("an update counts only when the commit names it", "[session]") {
     const auto named = GENERATE(sha256(std::string_view("other")), Digest{});
-    Bench bench({update_of(assign())});
+    SessionBench bench({session_update_of(assign())});
     bench.join();
-    bench.hear(Committed{9, 1, model, true, named});
+    bench.hear(Committed{9, 1, session_model, true, named});
     REQUIRE(find<ResolvePending>(bench.last.persist) != nullptr);
     CHECK_FALSE(find<ResolvePending>(bench.last.persist)->counted);
 }
 
 TEST_CASE("the hello names what is held, and the next lease gets it at once", "[session]") {
-    Bench bench({update_of(assign())});
+    SessionBench bench({session_update_of(assign())});
     bench.step(Connected{});
     REQUIRE(find<Hello>(bench.last.send)->held.size() == 1);
     bench.hear(Welcome{1, 1, 2, "f"});
@@ -125,31 +127,31 @@ TEST_CASE("the hello names what is held, and the next lease gets it at once", "[
 }
 
 TEST_CASE("an update that is made between greeting and welcome is offered after it", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign());
     bench.step(Disconnected{{ErrorKind::disconnected, "gone", "gone"}}, 2s);
     bench.step(Tick{}, bench.last.wake_at);
     bench.step(Connected{}, 20s);
     REQUIRE(find<Hello>(bench.last.send)->held.empty());
-    bench.step(Trained{assign().lease, update_of(assign()), {}}, 20s);
+    bench.step(Trained{assign().lease, session_update_of(assign()), {}}, 20s);
     CHECK(find<Offer>(bench.last.send) == nullptr);
     bench.hear(Welcome{1, 1, 1, "f"}, 20s);
     const auto* offer = find<Offer>(bench.last.send);
     REQUIRE(offer != nullptr);  // or nobody would say that the experiment is over
-    CHECK(offer->update.digest == update_of(assign()).digest);
+    CHECK(offer->update.digest == session_update_of(assign()).digest);
     bench.hear(Ended{9, "failed", "quorum_lost"}, 21s);
     CHECK(bench.session.held().empty());
 }
 
 TEST_CASE("training goes on while the link is down and is offered under the new lease", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign());
     bench.step(Disconnected{{ErrorKind::disconnected, "disconnected", "gone"}});
     const bool ends_before_the_link_is_back = GENERATE(true, false);
     if (ends_before_the_link_is_back) {
-        bench.step(Trained{assign().lease, update_of(assign()), {}});
+        bench.step(Trained{assign().lease, session_update_of(assign()), {}});
         CHECK(bench.last.send.empty());
     }
     bench.step(Tick{}, 10s);
@@ -158,14 +160,14 @@ TEST_CASE("training goes on while the link is down and is offered under the new 
     CHECK(find<StopTraining>(bench.last.jobs) == nullptr);
     CHECK(find<Train>(bench.last.jobs) == nullptr);
     if (!ends_before_the_link_is_back) {
-        bench.step(Trained{assign().lease, update_of(assign()), {}});
+        bench.step(Trained{assign().lease, session_update_of(assign()), {}});
     }
     REQUIRE(find<Offer>(bench.last.send) != nullptr);
     CHECK(find<Offer>(bench.last.send)->lease.attempt == 2);
 }
 
 TEST_CASE("a drop stops the work, is confirmed, and a late result is not kept", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign(1, 2));
     bench.hear(Dropped{assign(1, 1).lease, "silent", "old news"});
@@ -175,26 +177,26 @@ TEST_CASE("a drop stops the work, is confirmed, and a late result is not kept", 
     CHECK(find<StopTraining>(bench.last.jobs) != nullptr);
     REQUIRE(find<Decline>(bench.last.send) != nullptr);
     CHECK(find<Decline>(bench.last.send)->code == "dropped");
-    bench.step(Trained{assign(1, 2).lease, update_of(assign()), {}});
+    bench.step(Trained{assign(1, 2).lease, session_update_of(assign()), {}});
     CHECK(bench.last.send.empty());
     REQUIRE(find<ResolvePending>(bench.last.persist) != nullptr);
     CHECK_FALSE(find<ResolvePending>(bench.last.persist)->counted);
 }
 
 TEST_CASE("a stale lease keeps the update, the firewall's refusal drops it", "[session]") {
-    Bench bench({update_of(assign())});
+    SessionBench bench({session_update_of(assign())});
     bench.join();
-    bench.hear(Refused{assign().lease, update_of(assign()).digest, "stale_lease", "", "", 0});
+    bench.hear(Refused{assign().lease, session_update_of(assign()).digest, "stale_lease", "", "", 0});
     CHECK(bench.session.held().size() == 1);
-    bench.hear(Refused{assign().lease, update_of(assign()).digest, "non_finite", "NaN", "w", 3});
+    bench.hear(Refused{assign().lease, session_update_of(assign()).digest, "non_finite", "NaN", "w", 3});
     CHECK(bench.session.held().empty());
     CHECK_FALSE(find<ResolvePending>(bench.last.persist)->counted);
 }
 
 TEST_CASE("the end of an experiment stops its work and forgets its state, and only its", "[session]") {
-    auto other = update_of(assign());
+    auto other = session_update_of(assign());
     other.experiment = 8;
-    Bench bench({other});
+    SessionBench bench({other});
     bench.join();
     bench.train(assign());
     bench.hear(Ended{9, "cancelled", "by admin"});
@@ -205,7 +207,7 @@ TEST_CASE("the end of an experiment stops its work and forgets its state, and on
 }
 
 TEST_CASE("an assignment of another round replaces the work", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign());
     bench.hear(assign(2));
@@ -214,20 +216,20 @@ TEST_CASE("an assignment of another round replaces the work", "[session]") {
 }
 
 TEST_CASE("a fetch that fails is tried again with growing pauses", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.hear(assign(), 10s);
     const Error error{ErrorKind::disconnected, "disconnected", "gone"};
-    bench.step(ModelFetched{model, error}, 10s);
+    bench.step(ModelFetched{session_model, error}, 10s);
     CHECK(bench.last.wake_at == 11s);
     bench.step(Tick{}, 11s);
     REQUIRE(find<FetchModel>(bench.last.jobs) != nullptr);
-    bench.step(ModelFetched{model, error}, 11s);
+    bench.step(ModelFetched{session_model, error}, 11s);
     CHECK(bench.last.wake_at == 13s);
 }
 
 TEST_CASE("a cached model that turns out damaged is fetched again, and the work is not declined", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign());
     const Error error{ErrorKind::corrupt, "model_lost", "damaged"};
@@ -240,12 +242,12 @@ TEST_CASE("a cached model that turns out damaged is fetched again, and the work 
     CHECK(bench.last.wake_at == 11s);
     bench.step(Tick{}, 11s);
     REQUIRE(find<FetchModel>(bench.last.jobs) != nullptr);
-    bench.step(ModelFetched{model, {}}, 11s);
+    bench.step(ModelFetched{session_model, {}}, 11s);
     CHECK(find<Train>(bench.last.jobs) != nullptr);
 }
 
 TEST_CASE("what cannot or may not be done is declined with the reason", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     auto secret = assign();
     secret.dataset = "secret";
@@ -260,7 +262,7 @@ TEST_CASE("what cannot or may not be done is declined with the reason", "[sessio
 }
 
 TEST_CASE("attempts to connect pause longer and longer, never longer than the limit, and always end", "[session]") {
-    Bench bench;
+    SessionBench bench;
     Instant now = 0s;
     Duration before{};
     for (int i = 0; i < 20; ++i) {
@@ -277,7 +279,7 @@ TEST_CASE("attempts to connect pause longer and longer, never longer than the li
 }
 
 TEST_CASE("a greeting without an answer ends the session", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.step(Connected{}, 1s);
     CHECK(bench.last.wake_at == 1s + greeting_limit);
     bench.step(Tick{}, 1s + greeting_limit);
@@ -287,7 +289,7 @@ TEST_CASE("a greeting without an answer ends the session", "[session]") {
 }
 
 TEST_CASE("progress is told at most twice a second", "[session]") {
-    Bench bench;
+    SessionBench bench;
     bench.join();
     bench.train(assign());
     int told = 0;

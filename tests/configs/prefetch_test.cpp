@@ -22,7 +22,7 @@ Dataset images(std::size_t examples) {
 
 const BatchKey key{.seed = 3, .round = 2, .node = 1};
 
-BatchPlan plan_of(std::size_t batch, std::size_t microbatch) {
+BatchPlan prefetch_plan_of(std::size_t batch, std::size_t microbatch) {
     return {.batch = batch, .microbatch = microbatch, .augment = {*parse_augment("crop 3"), *parse_augment("flip")}};
 }
 
@@ -43,12 +43,12 @@ TEST_CASE("the thread's batches are those that one would make oneself", "[proper
         GENERATE(std::pair<std::size_t, std::size_t>{8, 0}, std::pair<std::size_t, std::size_t>{8, 3},
                  std::pair<std::size_t, std::size_t>{0, 0}, std::pair<std::size_t, std::size_t>{0, 10});
     CAPTURE(batch, microbatch);
-    BatchMaker maker(dataset, plan_of(batch, microbatch), key);
+    BatchMaker maker(dataset, prefetch_plan_of(batch, microbatch), key);
     REQUIRE(maker.worth_a_thread());
     const std::uint64_t size = microbatch > 0 ? microbatch : batch > 0 ? batch : 23;
     for (const BatchPlace& first :
          {BatchPlace{.rows = size}, maker.next({.epoch = 1, .rows = size})}) {  // or in the middle
-        TrainingBatches batches(dataset, plan_of(batch, microbatch), key);
+        TrainingBatches batches(dataset, prefetch_plan_of(batch, microbatch), key);
         for (const BatchPlace& place : places(maker, first, 12)) {
             std::vector<float> features(place.rows * dataset.example_size()), wanted(features.size()), ignored;
             std::vector<std::int64_t> labels(place.rows);
@@ -63,7 +63,7 @@ TEST_CASE("the thread's batches are those that one would make oneself", "[proper
 
 TEST_CASE("places follow each other through microbatches, batches and epochs", "[unit][prefetch]") {
     const Dataset dataset = images(5);
-    BatchMaker maker(dataset, plan_of(4, 3), key);
+    BatchMaker maker(dataset, prefetch_plan_of(4, 3), key);
     std::vector<std::array<std::uint64_t, 4>> found;
     for (const BatchPlace& place : places(maker, {.rows = 3}, 5)) {
         found.push_back({place.epoch, place.batch, place.first, place.rows});
@@ -74,8 +74,8 @@ TEST_CASE("places follow each other through microbatches, batches and epochs", "
 
 TEST_CASE("an order that nobody foresaw gets its batches all the same", "[unit][prefetch]") {
     const Dataset dataset = images(24);
-    TrainingBatches batches(dataset, plan_of(8, 0), key);
-    BatchMaker maker(dataset, plan_of(8, 0), key);
+    TrainingBatches batches(dataset, prefetch_plan_of(8, 0), key);
+    BatchMaker maker(dataset, prefetch_plan_of(8, 0), key);
     for (const std::uint64_t first : {0u, 16u, 8u, 8u}) {
         const BatchPlace place{.batch = first / 8, .first = first, .rows = 8};
         std::vector<float> features(8 * dataset.example_size()), wanted(features.size()), ignored;
@@ -90,7 +90,7 @@ TEST_CASE("an order that nobody foresaw gets its batches all the same", "[unit][
 TEST_CASE("an example is augmented the same in any microbatch, and anew in each epoch", "[property][prefetch]") {
     const Dataset dataset = images(16);
     const auto epoch_of = [&](std::size_t microbatch, std::uint64_t epoch) {
-        BatchMaker maker(dataset, plan_of(8, microbatch), key);
+        BatchMaker maker(dataset, prefetch_plan_of(8, microbatch), key);
         std::vector<float> all;
         const std::uint64_t rows = microbatch > 0 ? microbatch : 8;
         for (BatchPlace place{.epoch = epoch, .rows = rows}; place.epoch == epoch; place = maker.next(place)) {

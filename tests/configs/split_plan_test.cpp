@@ -24,7 +24,7 @@ std::string regime(const std::string& lines) {
     return cnn("[regime]\n" + lines);
 }
 
-SplitPlan plan_of(const std::string& text) {
+SplitPlan split_plan_of(const std::string& text) {
     CAPTURE(text, all_errors(text));
     const auto read = read_experiment(text, "e.toml");
     REQUIRE(read.has_value());
@@ -37,7 +37,7 @@ SplitPlan plan_of(const std::string& text) {
 }  // namespace
 
 TEST_CASE("each split preset expands to a mesh and a flow, and gives the plan that they stand for", "[configs][unit]") {
-    const auto gsfl = plan_of(regime("preset = \"gsfl\"\ncut = \"maxpool\"\ngroups = 3\n"));
+    const auto gsfl = split_plan_of(regime("preset = \"gsfl\"\ncut = \"maxpool\"\ngroups = 3\n"));
     CHECK(gsfl.flow == "split");
     CHECK(gsfl.cuts == std::vector<std::uint32_t>{3});
     CHECK(gsfl.stages == 2);
@@ -48,11 +48,11 @@ TEST_CASE("each split preset expands to a mesh and a flow, and gives the plan th
     CHECK(gsfl.lost_client == RelayPlan::LostClient::wait);
     CHECK(gsfl.handover_copy == RelayPlan::Copy::coordinator);
 
-    CHECK(plan_of(regime("preset = \"split\"\ncut = \"relu:2\"\n")).cuts == std::vector<std::uint32_t>{5});
-    CHECK(plan_of(regime("preset = \"split\"\ncut = 4\n")).groups == 1);
-    CHECK(plan_of(regime("preset = \"splitfed-v1\"\ncut = \"4\"\n")).relays(12) == 12);
+    CHECK(split_plan_of(regime("preset = \"split\"\ncut = \"relu:2\"\n")).cuts == std::vector<std::uint32_t>{5});
+    CHECK(split_plan_of(regime("preset = \"split\"\ncut = 4\n")).groups == 1);
+    CHECK(split_plan_of(regime("preset = \"splitfed-v1\"\ncut = \"4\"\n")).relays(12) == 12);
 
-    const auto v2 = plan_of(regime("preset = \"splitfed-v2\"\ncut = \"4\"\noverlap = 2\n"));
+    const auto v2 = split_plan_of(regime("preset = \"splitfed-v2\"\ncut = \"4\"\noverlap = 2\n"));
     CHECK(v2.flow == "batch-major");
     CHECK(v2.relays(12) == 12);
     CHECK(v2.turns == RelayPlan::Turns::together);
@@ -60,14 +60,14 @@ TEST_CASE("each split preset expands to a mesh and a flow, and gives the plan th
     CHECK(gsfl.turns == RelayPlan::Turns::one_by_one);
     CHECK(gsfl.overlap == 0);
 
-    const auto u_shaped = plan_of(regime("preset = \"u-shaped\"\ncut = [\"maxpool\", 8]\n"));
+    const auto u_shaped = split_plan_of(regime("preset = \"u-shaped\"\ncut = [\"maxpool\", 8]\n"));
     CHECK(u_shaped.flow == "u-shaped");
     CHECK(u_shaped.cuts == std::vector<std::uint32_t>{3, 8});
     CHECK(u_shaped.stages == 3);
 
     const auto rules =
-        plan_of(regime("preset = \"gsfl\"\ncut = 3\nregroup = \"every-round\"\ngrouping = \"labels\"\n") +
-                "[sync]\nlost_client = \"skip\"\nhandover_copy = \"none\"\n");
+        split_plan_of(regime("preset = \"gsfl\"\ncut = 3\nregroup = \"every-round\"\ngrouping = \"labels\"\n") +
+                      "[sync]\nlost_client = \"skip\"\nhandover_copy = \"none\"\n");
     CHECK(rules.regroup == SplitPlan::Regroup::every_round);
     CHECK(rules.grouping == "labels");
     CHECK(rules.lost_client == RelayPlan::LostClient::skip);
@@ -183,7 +183,7 @@ TEST_CASE("fixed groups are as many as their lists, and name nobody twice", "[co
     const auto fixed = [](const std::string& lines) {
         return regime("preset = \"gsfl\"\ncut = 3\ngrouping = \"fixed\"\n" + lines);
     };
-    const auto plan = plan_of(fixed("group_lists = [[\"ann\", \"bob\"], [\"carol\"], [\"dan\"]]\n"));
+    const auto plan = split_plan_of(fixed("group_lists = [[\"ann\", \"bob\"], [\"carol\"], [\"dan\"]]\n"));
     CHECK(plan.groups == 3);
     CHECK(plan.group_lists.at(0) == std::vector<std::string>{"ann", "bob"});
     CHECK_THAT(all_errors(fixed("")), Contains("[regime] lacks group_lists"));

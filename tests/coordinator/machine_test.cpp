@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-std::string experiment(const std::string& sync, const std::string& dataset = "digits") {
+std::string machine_experiment(const std::string& sync, const std::string& dataset = "digits") {
     return "[experiment]\nname = \"test\"\nrounds = 2\n[data]\ndataset = \"" + dataset +
            "\"\nshape = [8, 8, 1]\n[model]\nlayers = [\"flatten\", \"dense 10\"]\n[regime]\npreset = "
            "\"fedavg\"\n[sync]\n" +
@@ -31,7 +31,7 @@ struct Bench : MachineBench {
     }
 };
 
-const Digest model = sha256(std::string_view("model"));
+const Digest machine_model = sha256(std::string_view("model"));
 
 }  // namespace
 
@@ -116,12 +116,12 @@ TEST_CASE("only operators may ask, and unknown words are answered", "[machine]")
 TEST_CASE("a dataset that no node ever declared is refused at submit, with the known names", "[machine]") {
     Bench bench;
     const auto session = bench.join(1s, "a");
-    const auto wrong = bench.submit(2s, experiment("", "digit"));
+    const auto wrong = bench.submit(2s, machine_experiment("", "digit"));
     REQUIRE(wrong.error);
     CHECK(wrong.error->code == "unknown_dataset");
     CHECK_THAT(wrong.error->message, Catch::Contains("digits"));
     bench.step(3s, SessionClosed{session, "bye"});
-    CHECK_FALSE(bench.submit(4s, experiment("")).error);  // offline, but it declared it once
+    CHECK_FALSE(bench.submit(4s, machine_experiment("")).error);  // offline, but it declared it once
     CHECK_FALSE(bench.submit(5s, "[experiment").error == std::nullopt);
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
     Bench bench({.federation = "f", .parallel = parallel});
     bench.join(1s, "a");
     for (int i = 0; i < 3; ++i) {
-        bench.submit(2s, experiment("min_clients = 5"));
+        bench.submit(2s, machine_experiment("min_clients = 5"));
     }
     CHECK(bench.state(1) == "starting");
     CHECK(bench.state(2) == (parallel == 1 ? "queued" : "starting"));
@@ -144,7 +144,7 @@ TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
 TEST_CASE("too few clients end an experiment at its start timeout, not before", "[machine]") {
     Bench bench;
     bench.join(1s, "a");
-    bench.submit(2s, experiment("min_clients = 2\nstart_timeout = \"3s\""));
+    bench.submit(2s, machine_experiment("min_clients = 2\nstart_timeout = \"3s\""));
     CHECK(bench.last.wake_at == 5s);
     bench.step(4900ms, Tick{});
     CHECK(bench.state(1) == "starting");
@@ -156,14 +156,14 @@ TEST_CASE("too few clients end an experiment at its start timeout, not before", 
 TEST_CASE("the first cohort is part of the commit of the initial model, and assigned after it", "[machine]") {
     Bench bench;
     const auto a = bench.join(1s, "a");
-    bench.submit(2s, experiment("min_clients = 1"));
-    bench.step(3s, ModelMade{1, model, 100});
+    bench.submit(2s, machine_experiment("min_clients = 1"));
+    bench.step(3s, ModelMade{1, machine_model, 100});
     const auto* commit = persisted<SaveCommit>(bench.last);
     REQUIRE(commit != nullptr);
     CHECK(commit->round == 0);
     CHECK(commit->next_cohort == std::vector<std::string>{"a"});
     REQUIRE(sent<Assign>(bench.last, a) != nullptr);
-    CHECK(sent<Assign>(bench.last, a)->model == model);
+    CHECK(sent<Assign>(bench.last, a)->model == machine_model);
     bench.step(3s, ModelMade{1, sha256(std::string_view("late")), 100});  // a job's answer that is not asked for
     CHECK(bench.last.persist.empty());
 }
@@ -175,8 +175,8 @@ TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
         for (int i = 0; i < 8; ++i) {
             bench.join(1s, std::string(1, static_cast<char>(reversed ? 'h' - i : 'a' + i)));
         }
-        bench.submit(2s, experiment("min_clients = 3\ncohort = 3"));
-        bench.step(3s, ModelMade{1, model, 100});
+        bench.submit(2s, machine_experiment("min_clients = 3\ncohort = 3"));
+        bench.step(3s, ModelMade{1, machine_model, 100});
         const auto* commit = persisted<SaveCommit>(bench.last);
         REQUIRE(commit != nullptr);
         CHECK(commit->next_cohort.size() == 3);
@@ -189,8 +189,8 @@ TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
 TEST_CASE("a member that fell silent speaks again under the next attempt, on the same session", "[machine]") {
     Bench bench;
     const auto a = bench.join(1s, "a");
-    bench.submit(2s, experiment("rejoin = \"60s\""));
-    bench.step(3s, ModelMade{1, model, 100});
+    bench.submit(2s, machine_experiment("rejoin = \"60s\""));
+    bench.step(3s, ModelMade{1, machine_model, 100});
     bench.step(10s, SessionSilent{a});
     CHECK(bench.last.wake_at == 70s);
     bench.step(20s, SessionHeard{a});
@@ -204,8 +204,8 @@ TEST_CASE("after a restart the round is open again, and members have time to com
     recovered.epoch = 2;
     recovered.declared["a"] = {{"digits", {}, 100, {8, 8, 1}, 10}};
     RecoveredExperiment running;
-    running.saved = {1, "test", experiment("rejoin = \"0s\""), "running", "", "admin"};
-    running.add({0, model, 100, Json::object(), {}});
+    running.saved = {1, "test", machine_experiment("rejoin = \"0s\""), "running", "", "admin"};
+    running.add({0, machine_model, 100, Json::object(), {}});
     running.next_cohort = {"a", "b"};
     recovered.experiments = {running};
     Bench bench({}, recovered);
@@ -222,18 +222,19 @@ TEST_CASE("a hello's held updates are answered: counted, not counted, or the end
     Recovered recovered;
     recovered.epoch = 2;
     RecoveredExperiment over;
-    over.saved = {1, "test", experiment(""), "succeeded", "", "admin"};
+    over.saved = {1, "test", machine_experiment(""), "succeeded", "", "admin"};
     for (std::uint32_t round = 0; round <= 2; ++round) {
-        over.add({round, model, 1, Json::object(), {}});
+        over.add({round, machine_model, 1, Json::object(), {}});
     }
     over.last_counted["a"] = {2, update};
     recovered.experiments = {over};
     Bench bench({}, recovered);
-    const auto a = bench.join(1s, "a", "client", {{1, 2, update, 10, 1, {}, model}});
+    const auto a = bench.join(1s, "a", "client", {{1, 2, update, 10, 1, {}, machine_model}});
     REQUIRE(sent<Committed>(bench.last, a) != nullptr);
     CHECK(sent<Committed>(bench.last, a)->counted);
     CHECK(sent<Ended>(bench.last, a) != nullptr);
-    const auto b = bench.join(1s, "b", "client", {{1, 2, update, 10, 1, {}, model}, {99, 1, update, 10, 1, {}, model}});
+    const auto b = bench.join(1s, "b", "client",
+                              {{1, 2, update, 10, 1, {}, machine_model}, {99, 1, update, 10, 1, {}, machine_model}});
     CHECK(sent<Committed>(bench.last, b) == nullptr);
     CHECK(sent<Ended>(bench.last, b) != nullptr);
 }
@@ -243,11 +244,11 @@ TEST_CASE("an experiment that this build cannot read fails with the reason, the 
     RecoveredExperiment broken;
     broken.saved = {1, "old", "[nonsense", "running", "", "admin"};
     RecoveredExperiment gaps;
-    gaps.saved = {2, "gaps", experiment(""), "running", "", "admin"};
-    gaps.add({0, model, 1, Json::object(), {}});
-    gaps.add({2, model, 1, Json::object(), {}});
+    gaps.saved = {2, "gaps", machine_experiment(""), "running", "", "admin"};
+    gaps.add({0, machine_model, 1, Json::object(), {}});
+    gaps.add({2, machine_model, 1, Json::object(), {}});
     RecoveredExperiment good;
-    good.saved = {3, "good", experiment(""), "queued", "", "admin"};
+    good.saved = {3, "good", machine_experiment(""), "queued", "", "admin"};
     recovered.experiments = {broken, gaps, good};
     Bench bench({}, recovered);
     CHECK(bench.state(1) == "failed");
@@ -258,10 +259,10 @@ TEST_CASE("an experiment that this build cannot read fails with the reason, the 
 TEST_CASE("a watcher gets the past from the round it asks for, and the end as the last reply", "[machine]") {
     Recovered recovered;
     RecoveredExperiment over;
-    over.saved = {1, "test", experiment(""), "failed", "quorum_lost: ...", "admin"};
+    over.saved = {1, "test", machine_experiment(""), "failed", "quorum_lost: ...", "admin"};
     std::vector<StoredRound> stored;
     for (std::uint32_t round = 0; round <= 200; ++round) {
-        over.add(stored.emplace_back(StoredRound{round, model, 1, Json::object(), {}}));
+        over.add(stored.emplace_back(StoredRound{round, machine_model, 1, Json::object(), {}}));
     }
     recovered.experiments = {over};
     Bench bench({}, recovered);
@@ -291,7 +292,7 @@ TEST_CASE("a watcher gets the past from the round it asks for, and the end as th
 TEST_CASE("requests beyond the limits are refused, and a closed session's watches go", "[machine]") {
     Bench bench;
     bench.join(1s, "a");
-    bench.submit(1s, experiment("min_clients = 9"));
+    bench.submit(1s, machine_experiment("min_clients = 9"));
     const auto session = bench.join(1s, "admin", "operator");
     const auto watch = [&] {
         bench.step(1s, MessageReceived{session, Request{4, "experiment.watch", R"({"experiment":1})"}});
@@ -308,17 +309,17 @@ TEST_CASE("requests beyond the limits are refused, and a closed session's watche
         CHECK(send.session != session);
     }
     for (std::size_t i = 0; i <= limits::queued_experiments; ++i) {
-        REQUIRE_FALSE(bench.submit(3s, experiment("min_clients = 9")).error);
+        REQUIRE_FALSE(bench.submit(3s, machine_experiment("min_clients = 9")).error);
     }
-    CHECK(bench.submit(3s, experiment("min_clients = 9")).error->code == "queue_full");
+    CHECK(bench.submit(3s, machine_experiment("min_clients = 9")).error->code == "queue_full");
 }
 
 TEST_CASE("a node's list says who is there, what it holds and what it works on", "[machine]") {
     Bench bench;
     const auto a = bench.join(1s, "a");
     const auto b = bench.join(1s, "b");
-    bench.submit(2s, experiment("min_clients = 2"));
-    bench.step(3s, ModelMade{1, model, 100});
+    bench.submit(2s, machine_experiment("min_clients = 2"));
+    bench.step(3s, ModelMade{1, machine_model, 100});
     bench.step(4s, SessionSilent{a});
     bench.step(4s, SessionClosed{b, "bye"});
     const auto reply = bench.ask(5s, "node.list", Json::object());

@@ -11,7 +11,7 @@ namespace causeway {
 namespace {
 
 using namespace std::chrono_literals;
-using Side = RelayBench::Side;
+using RestoreSide = RelayBench::Side;
 
 /// What an earlier process had decided, in a machine that has heard nobody yet.
 RelayBench restored(const RelayRoundPlan& plan, const RelayBench& before) {
@@ -72,17 +72,17 @@ void happen(RelayBench& bench, History& random) {
             bench.tick(bench.now + 60s);
             break;
         case 1:
-            bench.decline(name, Side::client, "policy");
+            bench.decline(name, RestoreSide::client, "policy");
             break;
         case 2: {
-            const auto host = bench.turns.at({name, Side::host}).node;
+            const auto host = bench.turns.at({name, RestoreSide::host}).node;
             bench.go(host);
             bench.tick(bench.now + 60s);
             bench.come(host);
             break;
         }
         case 3:
-            bench.decline(name, Side::host, "stream_lost");
+            bench.decline(name, RestoreSide::host, "stream_lost");
             break;
         default:
             bench.hand_over(name);
@@ -113,7 +113,7 @@ void all_there(RelayBench& bench) {
 std::map<std::string, std::pair<Digest, Digest>> starts(const RelayBench& bench) {
     std::map<std::string, std::pair<Digest, Digest>> all;
     for (const auto& name : at_work(bench)) {
-        all[name] = {bench.turn(name, Side::client).model, bench.turn(name, Side::host).model};
+        all[name] = {bench.turn(name, RestoreSide::client).model, bench.turn(name, RestoreSide::host).model};
     }
     return all;
 }
@@ -175,14 +175,14 @@ TEST_CASE("a group whose last segments are lost begins anew, the others go on", 
     before.opened();
     before.hand_over("a");
     before.hand_over("c");
-    before.decline("b", Side::client, "policy");
+    before.decline("b", RestoreSide::client, "policy");
     auto bench = restored(plan, before);
     bench.all_come();
     bench.opened({*digest_from_hex(before.log.at(0).detail[side].text())});
     CHECK(bench.count("restarted") == 1);
     CHECK_FALSE(bench.round.counted("a"));
-    CHECK(bench.turn("a", Side::client).model == RelayBench::client_start);
-    CHECK(bench.turn("a", Side::host).model == RelayBench::host_start);
+    CHECK(bench.turn("a", RestoreSide::client).model == RelayBench::client_start);
+    CHECK(bench.turn("a", RestoreSide::host).model == RelayBench::host_start);
     CHECK(bench.turn("d").model == before.turn("d").model);
     for (const auto* name : {"a", "x", "d"}) {  // b stays left out
         bench.hand_over(name);
@@ -212,12 +212,12 @@ TEST_CASE("a loss that nobody knows is unknown after a restart too", "[relay_rou
     RelayBench before(plan);
     before.all_come();
     before.opened();
-    auto update = before.made("a", Side::host);
+    auto update = before.made("a", RestoreSide::host);
     update.metrics.loss = std::numeric_limits<double>::quiet_NaN();
-    before.offer("a", Side::client);
-    before.offer("a", Side::host, update);
-    before.absorbed("a", Side::client);
-    before.absorbed("a", Side::host);
+    before.offer("a", RestoreSide::client);
+    before.offer("a", RestoreSide::host, update);
+    before.absorbed("a", RestoreSide::client);
+    before.absorbed("a", RestoreSide::host);
     before.hand_over("b");
     // As the store gives it back: through its text.
     for (auto& decision : before.log) {

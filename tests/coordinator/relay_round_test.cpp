@@ -11,15 +11,15 @@ namespace causeway {
 namespace {
 
 using namespace std::chrono_literals;
-using Side = RelayBench::Side;
+using RoundSide = RelayBench::Side;
 
-constexpr auto client = Side::client;
-constexpr auto host = Side::host;
+constexpr auto client = RoundSide::client;
+constexpr auto host = RoundSide::host;
 
 const Error gone{ErrorKind::disconnected, "disconnected", "gone"};
 
 /// Everybody is there and the first turns are under way.
-RelayBench under_way(RelayRoundPlan plan, const std::vector<std::string>& hosts = {"h1"}) {
+RelayBench round_under_way(RelayRoundPlan plan, const std::vector<std::string>& hosts = {"h1"}) {
     RelayBench bench(std::move(plan));
     bench.all_come(hosts);
     bench.opened();
@@ -76,7 +76,7 @@ TEST_CASE("of more clients than a host keeps streams for, those may that are at 
     for (std::size_t i = 0; i <= limits::streams_held; ++i) {
         tour.push_back("c" + std::to_string(100 + i));
     }
-    auto bench = under_way(relay_plan({tour}));
+    auto bench = round_under_way(relay_plan({tour}));
     CHECK(bench.round.streams() == std::vector<StreamPair>{{"c100", "h1"}, {"c101", "h1"}});
     bench.hand_over("c100");
     CHECK(bench.round.streams() == std::vector<StreamPair>{{"c101", "h1"}, {"c102", "h1"}});
@@ -84,13 +84,13 @@ TEST_CASE("of more clients than a host keeps streams for, those may that are at 
     CHECK(bench.round.streams() == std::vector<StreamPair>{{"c101", "h1"}, {"c103", "h1"}});
     auto fewer = tour;
     fewer.pop_back();
-    CHECK(under_way(relay_plan({fewer})).round.streams().size() == limits::streams_held);
+    CHECK(round_under_way(relay_plan({fewer})).round.streams().size() == limits::streams_held);
 }
 
 TEST_CASE("a turn counts only when both segments are here, in either order", "[relay_round]") {
     const auto first = GENERATE(client, host);
     const auto second = first == client ? host : client;
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.offer("a", first);
     bench.absorbed("a", first);
     bench.offer("a", second);
@@ -110,7 +110,7 @@ TEST_CASE("a turn counts only when both segments are here, in either order", "[r
 }
 
 TEST_CASE("what is said under the number of another turn changes nothing", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.hand_over("a");
     const auto late = bench.made("a", client);
     bench.offer("a", client);
@@ -127,7 +127,7 @@ TEST_CASE("what is said under the number of another turn changes nothing", "[rel
 }
 
 TEST_CASE("nobody but its two nodes can offer in a turn, decline it or break it off", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}, {"c"}}, {"h1", "h2"}), {"h1", "h2"});
+    auto bench = round_under_way(relay_plan({{"a"}, {"c"}}, {"h1", "h2"}), {"h1", "h2"});
     const auto lease = bench.turn("a").lease;
     bench.step([&] { bench.round.on_decline("c", Decline{lease, "stream_lost", ""}, bench.last); });
     bench.step([&] { bench.round.on_decline("h2", Decline{lease, "no", ""}, bench.last); });
@@ -143,7 +143,7 @@ TEST_CASE("nobody but its two nodes can offer in a turn, decline it or break it 
 }
 
 TEST_CASE("a client that comes back in time begins its turn anew, under another number", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.offer("a", client);
     bench.go("a");
     CHECK(bench.round.streams() == std::vector<StreamPair>{{"b", "h1"}});
@@ -157,7 +157,7 @@ TEST_CASE("a client that comes back in time begins its turn anew, under another 
 }
 
 TEST_CASE("a client that does not come back in time is left out, and its group goes on", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.go("a");
     CHECK(bench.round.deadline() == 60s);
     bench.tick(60s);
@@ -179,14 +179,14 @@ TEST_CASE("with lost_client = skip, or with rejoin = 0, nobody waits for a lost 
     SECTION("rejoin = 0") {
         plan.round.rejoin = 0s;
     }
-    auto bench = under_way(std::move(plan));
+    auto bench = round_under_way(std::move(plan));
     bench.go("a");
     CHECK(bench.attempt("b") == 2);
     CHECK(bench.count("skipped") == 1);
 }
 
 TEST_CASE("a host that is back in time goes on with its group from the last hand-over", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.hand_over("a");
     const auto start = bench.turn("b").model;
     bench.go("h1");
@@ -198,7 +198,7 @@ TEST_CASE("a host that is back in time goes on with its group from the last hand
 }
 
 TEST_CASE("the groups of a lost host go on at another one, from the last hand-over", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}, {"c"}}, {"h1", "h2"}), {"h1", "h2"});
+    auto bench = round_under_way(relay_plan({{"a", "b"}, {"c"}}, {"h1", "h2"}), {"h1", "h2"});
     bench.hand_over("a");
     const auto start = bench.turn("b", host).model;
     CHECK(start != RelayBench::host_start);
@@ -216,14 +216,14 @@ TEST_CASE("the groups of a lost host go on at another one, from the last hand-ov
 }
 
 TEST_CASE("groups move to the host that has the fewest", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}, {"b"}, {"c"}}, {"h1", "h2", "h2"}), {"h1", "h2", "h3"});
+    auto bench = round_under_way(relay_plan({{"a"}, {"b"}, {"c"}}, {"h1", "h2", "h2"}), {"h1", "h2", "h3"});
     bench.go("h1");
     bench.tick(60s);
     CHECK(bench.turns.at({"a", host}).node == "h3");
 }
 
 TEST_CASE("a host that served one group to its end is still told of the commit when its others move", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}, {"b"}}, {"h1", "h1"}), {"h1", "h2"});
+    auto bench = round_under_way(relay_plan({{"a"}, {"b"}}, {"h1", "h1"}), {"h1", "h2"});
     bench.hand_over("a");
     bench.go("h1");
     bench.tick(60s);
@@ -233,7 +233,7 @@ TEST_CASE("a host that served one group to its end is still told of the commit w
 }
 
 TEST_CASE("without another host a group waits for one, and fails when none comes", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.hand_over("a");
     const auto start = bench.turn("b").model;
     bench.go("h1");
@@ -257,7 +257,7 @@ TEST_CASE("without another host a group waits for one, and fails when none comes
 }
 
 TEST_CASE("a host that declines is no host of the round, and is named when there is no other", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.decline("a", host, "policy");
     CHECK(bench.round.outcome() == Round::Outcome::open);
     bench.tick(100s);
@@ -266,7 +266,7 @@ TEST_CASE("a host that declines is no host of the round, and is named when there
 }
 
 TEST_CASE("a client that declines is left out, a host that declines is replaced", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}), {"h1", "h2"});
+    auto bench = round_under_way(relay_plan({{"a", "b"}}), {"h1", "h2"});
     bench.decline("a", client, "policy");
     CHECK(bench.drop_code("a") == "declined");
     CHECK(bench.attempt("b") == 2);
@@ -277,7 +277,7 @@ TEST_CASE("a client that declines is left out, a host that declines is replaced"
 }
 
 TEST_CASE("a lost stream begins the turn anew; a client whose streams break five times is left out", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     for (std::uint32_t time = 1; time < 5; ++time) {
         bench.decline("a", time % 2 == 0 ? client : host, "stream_lost");
         CHECK(bench.attempt("a") == time + 1);
@@ -290,7 +290,7 @@ TEST_CASE("a lost stream begins the turn anew; a client whose streams break five
 
 TEST_CASE("a refused segment leaves the client out, and the group goes on from the hand-over before", "[relay_round]") {
     const auto refused = GENERATE(client, host);
-    auto bench = under_way(relay_plan({{"a", "b", "c"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b", "c"}}));
     bench.hand_over("a");
     const auto start = bench.turn("b").model;
     bench.offer("b", client);
@@ -305,7 +305,7 @@ TEST_CASE("a refused segment leaves the client out, and the group goes on from t
 }
 
 TEST_CASE("a segment trained from another one does not count", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     SECTION("a client's leaves it out") {
         auto other = bench.made("a", client);
         other.start_model = sha256(std::string_view("other"));
@@ -335,7 +335,7 @@ TEST_CASE("a segment trained from another one does not count", "[relay_round]") 
 }
 
 TEST_CASE("a full disk is this machine's fault: it pauses, tries again, and nobody is dropped", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.offer("a", client);
     bench.offer("a", host);
     bench.absorbed("a", host);
@@ -353,7 +353,7 @@ TEST_CASE("a full disk is this machine's fault: it pauses, tries again, and nobo
 }
 
 TEST_CASE("a broken transfer is asked for again, and after some tries the turn begins anew", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.offer("a", client);
     int tries = 0;
     for (; tries < 20 && bench.attempt("a") == 1; ++tries) {
@@ -366,7 +366,7 @@ TEST_CASE("a broken transfer is asked for again, and after some tries the turn b
 }
 
 TEST_CASE("a turn that hangs is ended and its client left out", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}));
+    auto bench = round_under_way(relay_plan({{"a", "b"}}));
     bench.tick(1000s);
     CHECK(bench.attempt("b") == 0);  // before the first step it may be fetching
     bench.now = 1000s;
@@ -386,7 +386,7 @@ TEST_CASE("a turn that hangs is ended and its client left out", "[relay_round]")
 }
 
 TEST_CASE("the side that has not offered hangs as well", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.offer("a", client);
     CHECK(bench.round.deadline() == 60s);
     bench.offer("a", host);  // now it waits for this machine
@@ -394,7 +394,7 @@ TEST_CASE("the side that has not offered hangs as well", "[relay_round]") {
 }
 
 TEST_CASE("the other side's time is counted from the offer, however long nothing was heard before", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.now = 500s;
     bench.offer("a", client);
     CHECK(bench.round.deadline() == 560s);
@@ -403,7 +403,7 @@ TEST_CASE("the other side's time is counted from the offer, however long nothing
 }
 
 TEST_CASE("the wait for another host is counted from the loss", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a"}}));
+    auto bench = round_under_way(relay_plan({{"a"}}));
     bench.tick(500s);
     bench.step([&] { bench.round.expel("h1", "revoked", "by root", bench.last); });
     CHECK(bench.round.deadline() == 600s);
@@ -414,7 +414,7 @@ TEST_CASE("the wait for another host is counted from the loss", "[relay_round]")
 TEST_CASE("at the straggler deadline the round closes with what was handed over", "[relay_round]") {
     auto plan = relay_plan({{"a", "b"}, {"c"}}, {"h1", "h1"});
     plan.round.straggler_deadline = 10s;
-    auto bench = under_way(std::move(plan));
+    auto bench = round_under_way(std::move(plan));
     CHECK(bench.turn("a").deadline_ms == 10000);
     bench.now = 4s;
     bench.hand_over("a");
@@ -432,7 +432,7 @@ TEST_CASE("at the straggler deadline the round closes with what was handed over"
 TEST_CASE("the quorum of relays is lost as soon as it cannot be reached", "[relay_round]") {
     auto plan = relay_plan({{"a", "b", "c"}});
     plan.round.quorum = {CountOrShare::Kind::count, 2, 0};
-    auto bench = under_way(std::move(plan));
+    auto bench = round_under_way(std::move(plan));
     bench.hand_over("a");
     bench.decline("b", client, "no");
     CHECK(bench.round.outcome() == Round::Outcome::open);
@@ -441,7 +441,7 @@ TEST_CASE("the quorum of relays is lost as soon as it cannot be reached", "[rela
 }
 
 TEST_CASE("an expelled host's groups move, what an expelled client has handed over stays", "[relay_round]") {
-    auto bench = under_way(relay_plan({{"a", "b"}}), {"h1", "h2"});
+    auto bench = round_under_way(relay_plan({{"a", "b"}}), {"h1", "h2"});
     bench.hand_over("a");
     bench.step([&] { bench.round.expel("a", "revoked", "by root", bench.last); });
     CHECK(bench.round.counted("a").has_value());
@@ -451,7 +451,7 @@ TEST_CASE("an expelled host's groups move, what an expelled client has handed ov
 
 TEST_CASE("the mean training loss does not depend on the order of hand-overs", "[relay_round]") {
     const auto loss_of = [](const std::vector<std::string>& order) {
-        auto bench = under_way(relay_plan({{"a"}, {"b"}, {"c"}}, {"h1", "h1", "h1"}));
+        auto bench = round_under_way(relay_plan({{"a"}, {"b"}, {"c"}}, {"h1", "h1", "h1"}));
         for (const auto& name : order) {
             bench.offer(name, client);
             auto update = bench.made(name, host);
@@ -470,7 +470,7 @@ TEST_CASE("who counts and is gone is waited for once more, and no longer, when i
           "[relay_round]") {
     auto plan = relay_plan({{"a", "b"}});
     plan.relay.handover_copy = RelayPlan::Copy::none;
-    auto bench = under_way(std::move(plan));
+    auto bench = round_under_way(std::move(plan));
     bench.hand_over("a");
     bench.go("a");
     bench.tick(60s);

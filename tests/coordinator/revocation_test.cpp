@@ -12,7 +12,7 @@ const std::string file =
     "[experiment]\nname = \"test\"\nrounds = 2\n[data]\ndataset = \"digits\"\nshape = [8, 8, 1]\n"
     "[model]\nlayers = [\"flatten\", \"dense 10\"]\n[regime]\npreset = \"fedavg\"\n"
     "[sync]\nmin_clients = 2\nquorum = 1\nrejoin = \"60s\"\n";
-const Digest model = sha256(std::string_view("model"));
+const Digest revocation_model = sha256(std::string_view("model"));
 
 /// Clients a and b in the open first round of an experiment.
 struct Federation {
@@ -25,7 +25,7 @@ struct Federation {
     Federation() {
         const auto admin = join("admin", "operator");
         step(2s, MessageReceived{admin, Request{1, "experiment.submit", Json::object().set("file", file).dump()}});
-        step(3s, ModelMade{1, model, 100});
+        step(3s, ModelMade{1, revocation_model, 100});
     }
     const CoordinatorEffects& step(Instant now, const CoordinatorEvent& event) {
         last = machine.step(now, event);
@@ -73,7 +73,7 @@ TEST_CASE("nothing that a revoked node says is heard any more", "[machine][revoc
     f.step(4s, NodeRevoked{"a", "admin"});
     const Lease lease{1, 1, 1, 1};
     HeldUpdate update{.experiment = 1, .round = 1, .digest = sha256(std::string_view("u")), .bytes = 10, .weight = 1};
-    update.start_model = model;
+    update.start_model = revocation_model;
     f.step(5s, MessageReceived{f.a, Offer{lease, update}});
     CHECK(f.last.jobs.empty());
     CHECK(f.last.send.empty());

@@ -25,7 +25,7 @@ RoundPlan plan(std::vector<std::string> cohort, Duration straggler = 0s, Duratio
     return p;
 }
 
-Offer offer(const std::string& what, std::uint32_t attempt = 1, std::int64_t weight = 5) {
+Offer round_offer(const std::string& what, std::uint32_t attempt = 1, std::int64_t weight = 5) {
     Offer o{{4, 9, 3, attempt}, {9, 3, sha256(what), 100, weight, {}, start_model}};
     o.update.metrics.loss = static_cast<double>(weight);
     return o;
@@ -60,11 +60,11 @@ FederatedRound opened(RoundPlan p) {
 TEST_CASE("a round is complete when every member has reported", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua", 1, 1), effects);
+    round.on_offer("a", 1, round_offer("ua", 1, 1), effects);
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     CHECK(sent<Counted>(effects, 1) != nullptr);
     CHECK(round.outcome() == Round::Outcome::open);
-    round.on_offer("b", 2, offer("ub", 1, 3), effects);
+    round.on_offer("b", 2, round_offer("ub", 1, 3), effects);
     CHECK(round.outcome() == Round::Outcome::open);
     round.on_absorbed(2s, absorbed("b", "ub"), effects);
     CHECK(round.outcome() == Round::Outcome::complete);
@@ -76,7 +76,7 @@ TEST_CASE("nothing said under another lease counts", "[round]") {
     auto wrong = GENERATE_COPY(values<Lease>({{3, 9, 3, 1}, {4, 9, 2, 1}, {4, 9, 3, 0}, {4, 9, 3, 2}}));
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    auto stale = offer("ua");
+    auto stale = round_offer("ua");
     stale.lease = wrong;
     round.on_offer("a", 1, stale, effects);
     REQUIRE(sent<Refused>(effects, 1) != nullptr);
@@ -84,7 +84,7 @@ TEST_CASE("nothing said under another lease counts", "[round]") {
     CHECK(effects.jobs.empty());
     round.on_decline("a", {wrong, "no", "no"}, effects);
     CHECK(round.take_dropped().empty());
-    round.on_offer("a", 1, offer("ua"), effects);  // and the member can still report
+    round.on_offer("a", 1, round_offer("ua"), effects);  // and the member can still report
     CHECK(job_count<AbsorbUpdate>(effects) == 1);
 }
 
@@ -92,7 +92,7 @@ TEST_CASE("a weight that is no weight is refused and never becomes another", "[r
     const auto weight = GENERATE(as<std::int64_t>{}, -1, std::int64_t{1} << 29, INT64_MAX, INT64_MIN);
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua", 1, weight), effects);
+    round.on_offer("a", 1, round_offer("ua", 1, weight), effects);
     REQUIRE(sent<Refused>(effects, 1) != nullptr);
     CHECK(sent<Refused>(effects, 1)->code == "bad_weight");
     CHECK(effects.jobs.empty());
@@ -106,14 +106,14 @@ TEST_CASE("an update larger than any of this model can be is refused before room
     auto round = opened(p);
     const auto bytes = GENERATE(as<std::uint64_t>{}, 4 * 1000 + (1 << 20) + 1, std::uint64_t{60} << 30, UINT64_MAX);
     CoordinatorEffects effects;
-    auto large = offer("ua");
+    auto large = round_offer("ua");
     large.update.bytes = bytes;
     round.on_offer("a", 1, large, effects);
     REQUIRE(sent<Refused>(effects, 1) != nullptr);
     CHECK(sent<Refused>(effects, 1)->code == "too_large");
     CHECK(effects.jobs.empty());  // or it would be this machine's fault that its quota is smaller, and stop the clock
     CHECK(round.possible() == 1);
-    large = offer("ub");
+    large = round_offer("ub");
     large.update.bytes = 4 * 1000 + (1 << 20);
     round.on_offer("b", 2, large, effects);
     CHECK(job_count<AbsorbUpdate>(effects) == 1);
@@ -124,7 +124,7 @@ TEST_CASE("sums of columns have a bound, though they start from no model", "[rou
     p.assignment.model = {};
     auto round = opened(p);
     CoordinatorEffects effects;
-    auto sums = offer("ua");
+    auto sums = round_offer("ua");
     sums.update.start_model = {};
     sums.update.bytes = (64 << 20) + 1;
     round.on_offer("a", 1, sums, effects);
@@ -138,7 +138,7 @@ TEST_CASE("sums of columns have a bound, though they start from no model", "[rou
 TEST_CASE("an update trained from another model is refused", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    auto other = offer("ua");
+    auto other = round_offer("ua");
     other.update.start_model = sha256(std::string_view("other"));
     round.on_offer("a", 1, other, effects);
     REQUIRE(sent<Refused>(effects, 1) != nullptr);
@@ -148,11 +148,11 @@ TEST_CASE("an update trained from another model is refused", "[round]") {
 TEST_CASE("an update that was being pulled when its member fell silent counts once", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
     round.lost(1s, "a", true, effects);
     round.ready(2s, "a", 3, sha256(std::string_view("ua")), effects);
     CHECK(sent<Assign>(effects, 3)->lease.attempt == 2);
-    round.on_offer("a", 3, offer("ua", 2), effects);
+    round.on_offer("a", 3, round_offer("ua", 2), effects);
     CHECK(job_count<AbsorbUpdate>(effects) == 1);  // the first pull is not answered yet
     round.on_absorbed(3s, absorbed("a", "ua"), effects);
     REQUIRE(sent<Counted>(effects, 3) != nullptr);
@@ -164,7 +164,7 @@ TEST_CASE("an answer about an update that is not being pulled changes nothing", 
     CoordinatorEffects effects;
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     round.on_absorbed(1s, absorbed("stranger", "ua"), effects);
-    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
     round.on_absorbed(1s, absorbed("a", "another"), effects);
     CHECK(round.participants().empty());
     CHECK(effects.send.empty());
@@ -173,7 +173,7 @@ TEST_CASE("an answer about an update that is not being pulled changes nothing", 
 TEST_CASE("a broken transfer is asked for again, and given up after some tries", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
     Instant now = 1s;
     for (int i = 0; i < 10 && round.possible() == 2; ++i) {
         auto broken = absorbed("a", "ua");
@@ -190,7 +190,7 @@ TEST_CASE("a broken transfer is asked for again, and given up after some tries",
 TEST_CASE("at the straggler deadline those who have not reported are dropped and told", "[round]") {
     auto round = opened(plan({"a", "b"}, 10s));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     CHECK(round.deadline() == 10s);
     round.tick(10s, effects);
@@ -205,8 +205,8 @@ TEST_CASE("a member dropped while its update is pulled is decided by how the pul
     const bool was_in_the_sum = GENERATE(true, false);
     auto round = opened(plan({"a", "b"}, 10s));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua"), effects);
-    round.on_offer("b", 2, offer("ub"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
+    round.on_offer("b", 2, round_offer("ub"), effects);
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     round.tick(10s, effects);
     round.tick(11s, effects);
@@ -238,8 +238,8 @@ TEST_CASE("weights of zero report and add nothing; all of them zero fail the rou
     const std::int64_t second = GENERATE(0, 4);
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua", 1, 0), effects);
-    round.on_offer("b", 2, offer("ub", 1, second), effects);
+    round.on_offer("a", 1, round_offer("ua", 1, 0), effects);
+    round.on_offer("b", 2, round_offer("ub", 1, second), effects);
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     round.on_absorbed(1s, absorbed("b", "ub"), effects);
     CHECK(round.outcome() == (second == 0 ? Round::Outcome::zero_total_weight : Round::Outcome::complete));
@@ -248,7 +248,7 @@ TEST_CASE("weights of zero report and add nothing; all of them zero fail the rou
 TEST_CASE("what an earlier process decided holds after a restart", "[round]") {
     auto first = opened(plan({"a", "b", "c"}, 10s));
     CoordinatorEffects effects;
-    first.on_offer("a", 1, offer("ua", 1, -1), effects);
+    first.on_offer("a", 1, round_offer("ua", 1, -1), effects);
     first.tick(10s, effects);
     FederatedRound second(plan({"a", "b", "c"}, 10s), 0s);
     for (const auto& persist : effects.persist) {
@@ -266,12 +266,12 @@ TEST_CASE("what an earlier process decided holds after a restart", "[round]") {
 TEST_CASE("a second update of a member is refused as a duplicate, the same one is confirmed again", "[round]") {
     auto round = opened(plan({"a", "b"}));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("ua"), effects);
+    round.on_offer("a", 1, round_offer("ua"), effects);
     round.on_absorbed(1s, absorbed("a", "ua"), effects);
     CoordinatorEffects again;
-    round.on_offer("a", 1, offer("ua"), again);
+    round.on_offer("a", 1, round_offer("ua"), again);
     CHECK(sent<Counted>(again, 1) != nullptr);
-    round.on_offer("a", 1, offer("another"), again);
+    round.on_offer("a", 1, round_offer("another"), again);
     REQUIRE(sent<Refused>(again, 1) != nullptr);
     CHECK(sent<Refused>(again, 1)->code == "duplicate");
     CHECK(again.jobs.empty());
@@ -280,7 +280,7 @@ TEST_CASE("a second update of a member is refused as a duplicate, the same one i
 TEST_CASE("a fault of this machine costs no member its place, and stops the straggler's clock", "[unit]") {
     auto round = opened(plan({"a", "b"}, 10s));
     CoordinatorEffects effects;
-    round.on_offer("a", 1, offer("x"), effects);
+    round.on_offer("a", 1, round_offer("x"), effects);
     auto full = absorbed("a", "x");
     full.fetch_error = Error{ErrorKind::io, "disk_full", "no room"};
     for (auto now = Instant(1s); now < Instant(100s); now += 1s) {  // far more often than a transfer may break

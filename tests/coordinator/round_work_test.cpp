@@ -45,7 +45,7 @@ struct Offered {
     Bytes bytes;
 };
 
-Offered offer(const std::string& node, const ModelState& model, std::int64_t weight) {
+Offered work_offer(const std::string& node, const ModelState& model, std::int64_t weight) {
     const auto chain = small_chain();
     const auto& table = chain.table();
     const auto update = make_update(table, {RangeSet::all(table.arena_size(ArenaKind::trainable)), {}, {}},
@@ -62,7 +62,7 @@ Offered offer(const std::string& node, const ModelState& model, std::int64_t wei
 std::vector<Offered> ten_offers() {
     std::vector<Offered> all;
     for (unsigned k = 0; k < 10; ++k) {
-        all.push_back(offer("client-" + std::to_string(k), random_model(small_chain(), 100 + k), 10 + 7 * k));
+        all.push_back(work_offer("client-" + std::to_string(k), random_model(small_chain(), 100 + k), 10 + 7 * k));
     }
     return all;
 }
@@ -137,8 +137,8 @@ TEST_CASE("the finished round is a canonical checkpoint of the mean, and says wh
     auto threes = ones;
     std::ranges::fill(ones.trainable.values, 1.0f);
     std::ranges::fill(threes.trainable.values, 3.0f);
-    REQUIRE_FALSE(absorb(work, offer("bob", threes, 5)));
-    REQUIRE_FALSE(absorb(work, offer("ann", ones, 5)));
+    REQUIRE_FALSE(absorb(work, work_offer("bob", threes, 5)));
+    REQUIRE_FALSE(absorb(work, work_offer("ann", ones, 5)));
     const auto& finished = **work.finish();
     CHECK(finished.round == round_number);
     CHECK(std::ranges::all_of(finished.model.trainable.values, [](float v) { return v == 2.0f; }));
@@ -146,7 +146,7 @@ TEST_CASE("the finished round is a canonical checkpoint of the mean, and says wh
     CHECK(finished.digest == sha256(finished.file));
     CHECK(from_safetensors(chain, finished.file)->trainable.values == finished.model.trainable.values);
     REQUIRE(finished.counted.size() == 2);
-    CHECK(finished.counted[0] == std::pair(std::string("ann"), offer("ann", ones, 5).held.digest));
+    CHECK(finished.counted[0] == std::pair(std::string("ann"), work_offer("ann", ones, 5).held.digest));
     double squares = 0;
     for (const float v : random_model(chain, 1).trainable.values) {
         squares += (2.0 - v) * (2.0 - v);
@@ -157,8 +157,8 @@ TEST_CASE("the finished round is a canonical checkpoint of the mean, and says wh
 TEST_CASE("the mean of one contributor is that contributor's model", "[unit][round_work]") {
     auto work = open_work();
     const auto model = random_model(small_chain(), 77);
-    REQUIRE_FALSE(absorb(work, offer("ann", model, 3)));
-    REQUIRE_FALSE(absorb(work, offer("bob", random_model(small_chain(), 78), 0)));  // 0 examples: adds nothing
+    REQUIRE_FALSE(absorb(work, work_offer("ann", model, 3)));
+    REQUIRE_FALSE(absorb(work, work_offer("bob", random_model(small_chain(), 78), 0)));  // 0 examples: adds nothing
     const auto& finished = **work.finish();
     CHECK(finished.digest == model_digest(small_chain(), model));
     CHECK(finished.counted.size() == 2);
@@ -166,8 +166,8 @@ TEST_CASE("the mean of one contributor is that contributor's model", "[unit][rou
 
 TEST_CASE("zero total weight fails the round and makes no model", "[unit][round_work][case1]") {
     auto work = open_work();
-    REQUIRE_FALSE(absorb(work, offer("ann", random_model(small_chain(), 2), 0)));
-    REQUIRE_FALSE(absorb(work, offer("bob", random_model(small_chain(), 3), 0)));
+    REQUIRE_FALSE(absorb(work, work_offer("ann", random_model(small_chain(), 2), 0)));
+    REQUIRE_FALSE(absorb(work, work_offer("bob", random_model(small_chain(), 3), 0)));
     CHECK(work.finish().error().code == "zero_total_weight");
     CHECK(work.finish().error().code == "zero_total_weight");
 }
@@ -184,7 +184,7 @@ TEST_CASE("a refused update leaves no trace, wherever it comes in the order", "[
         auto work = open_work();
         for (std::size_t k = 0; k <= good.size(); ++k) {
             if (k == at) {
-                const auto refusal = absorb(work, offer("mallory", poisoned, 100));
+                const auto refusal = absorb(work, work_offer("mallory", poisoned, 100));
                 REQUIRE(refusal);
                 CHECK(refusal->code == "non_finite");
                 CHECK(refusal->tensor == "dense1.bias");  // after 16 x 9 weights
@@ -200,7 +200,7 @@ TEST_CASE("a refused update leaves no trace, wherever it comes in the order", "[
 
 TEST_CASE("garbage is refused with what was expected, and ten thousand mutations do no harm",
           "[fuzz][round_work][case7]") {
-    const auto good = offer("ann", random_model(small_chain(), 2), 5);
+    const auto good = work_offer("ann", random_model(small_chain(), 2), 5);
     auto work = open_work();
     auto garbage = good;
     garbage.bytes = to_bytes("garbage");
@@ -227,7 +227,7 @@ TEST_CASE("garbage is refused with what was expected, and ten thousand mutations
 
 TEST_CASE("updates of another round, another start, a bad weight or a second one of a node are refused",
           "[unit][round_work]") {
-    const auto good = offer("ann", random_model(small_chain(), 2), 5);
+    const auto good = work_offer("ann", random_model(small_chain(), 2), 5);
     auto other = good;
     other.held.round = round_number - 1;
     CHECK(refusal_code(other) == "wrong_round");
@@ -241,17 +241,17 @@ TEST_CASE("updates of another round, another start, a bad weight or a second one
     auto work = open_work();
     REQUIRE_FALSE(absorb(work, good));
     CHECK_FALSE(absorb(work, good));  // the very same: it is in the sum already
-    CHECK(absorb(work, offer("ann", random_model(small_chain(), 3), 5))->code == "duplicate");
+    CHECK(absorb(work, work_offer("ann", random_model(small_chain(), 3), 5))->code == "duplicate");
     CHECK(work.counted() == 1);
     CHECK((*work.finish())->digest == model_digest(small_chain(), random_model(small_chain(), 2)));
 }
 
 TEST_CASE("finishing again gives the same bytes, and after it nothing can be added", "[unit][round_work]") {
     auto work = open_work();
-    REQUIRE_FALSE(absorb(work, offer("ann", random_model(small_chain(), 2), 5)));
+    REQUIRE_FALSE(absorb(work, work_offer("ann", random_model(small_chain(), 2), 5)));
     const auto first = (*work.finish())->digest;
     CHECK((*work.finish())->digest == first);
-    CHECK(absorb(work, offer("bob", random_model(small_chain(), 3), 5))->code == "wrong_round");
+    CHECK(absorb(work, work_offer("bob", random_model(small_chain(), 3), 5))->code == "wrong_round");
     REQUIRE(work.open_round(make_input()));  // afresh: nothing of before is left
     CHECK(work.counted() == 0);
     CHECK(work.finish().error().code == "zero_total_weight");

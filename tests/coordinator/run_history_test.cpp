@@ -14,16 +14,18 @@ namespace {
 
 constexpr std::size_t longest_reply = 240 << 10;
 
-SaveExperiment experiment(ExperimentId id, const std::string& name, ExperimentId parent = 0, std::uint32_t round = 0) {
+SaveExperiment history_experiment(ExperimentId id, const std::string& name, ExperimentId parent = 0,
+                                  std::uint32_t round = 0) {
     return {id, name, "[experiment]\n", "running", "", "operator", parent, round, "build"};
 }
 
-SaveCommit commit(ExperimentId id, std::uint32_t round, const std::vector<std::string>& nodes) {
-    SaveCommit commit{id, round, sha256(std::to_string(round)), 100, {}, nodes, Json::object().set("seconds", 2.5)};
+SaveCommit history_commit(ExperimentId id, std::uint32_t round, const std::vector<std::string>& nodes) {
+    SaveCommit history_commit{id, round, sha256(std::to_string(round)),     100,
+                              {}, nodes, Json::object().set("seconds", 2.5)};
     for (const auto& node : nodes) {
-        commit.participants.emplace_back(node, sha256(node + std::to_string(round)));
+        history_commit.participants.emplace_back(node, sha256(node + std::to_string(round)));
     }
-    return commit;
+    return history_commit;
 }
 
 struct Folder {
@@ -64,10 +66,11 @@ std::string code_of(Store& store, const Json& body) {
 TEST_CASE("an experiment's log has its decisions, commits and participants in order, and no other's", "[unit][store]") {
     Folder folder;
     const auto dropped = decisions::dropped_detail("bob", 1, "silent", "nothing was heard");
-    folder.save({experiment(1, "digits"), SaveDecision{1, 0, decisions::cohort, decisions::cohort_detail({"ann"})},
-                 commit(1, 0, {}), SaveDecision{1, 1, decisions::dropped, dropped}, commit(1, 1, {"ann", "bob"}),
+    folder.save({history_experiment(1, "digits"),
+                 SaveDecision{1, 0, decisions::cohort, decisions::cohort_detail({"ann"})}, history_commit(1, 0, {}),
+                 SaveDecision{1, 1, decisions::dropped, dropped}, history_commit(1, 1, {"ann", "bob"}),
                  SaveEvaluation{1, 1, 0.5, 0.75, 360}, SaveDecision{1, 2, decisions::dropped, dropped}});
-    folder.save({experiment(2, "digits", 1, 1), commit(2, 1, {}), commit(2, 2, {"ann"})});
+    folder.save({history_experiment(2, "digits", 1, 1), history_commit(2, 1, {}), history_commit(2, 2, {"ann"})});
 
     int pages = 0;
     const auto lines = folder.lines(1, pages);
@@ -101,10 +104,10 @@ TEST_CASE("a long log comes in pages that fit a reply, each line once, whatever 
     for (int i = 0; i < 3000; ++i) {
         nodes.push_back(fmt::format("a-node-with-a-name-that-is-as-long-as-a-name-may-be-{:012}", i));
     }
-    folder.save({experiment(1, "wide"), SaveDecision{1, 1, decisions::cohort, decisions::cohort_detail(nodes)},
-                 commit(1, 0, {})});
+    folder.save({history_experiment(1, "wide"), SaveDecision{1, 1, decisions::cohort, decisions::cohort_detail(nodes)},
+                 history_commit(1, 0, {})});
     for (std::uint32_t round = 1; round <= 3; ++round) {
-        folder.save({commit(1, round, nodes)});
+        folder.save({history_commit(1, round, nodes)});
     }
     int pages = 0;
     std::size_t members = 0;
@@ -129,10 +132,10 @@ TEST_CASE("a long log comes in pages that fit a reply, each line once, whatever 
 
 TEST_CASE("what is no place in a log is no harm, and what is no experiment is said to be none", "[unit][store]") {
     Folder folder;
-    folder.save({experiment(1, "new")});
+    folder.save({history_experiment(1, "new")});
     const auto about = [] { return Json::object().set("experiment", 1); };
     CHECK(folder.page(about())["lines"].items().size() == 1);
-    folder.save({commit(1, 0, {}), commit(1, 1, {"ann"})});
+    folder.save({history_commit(1, 0, {}), history_commit(1, 1, {"ann"})});
     CHECK(folder.page(about().set("from", 7))["lines"].items().empty());
     CHECK(folder.page(about().set("from", 1).set("part", 99))["lines"].items().empty());
     CHECK(folder.page(about().set("from", -5).set("part", -5))["lines"].items().size() == 4);

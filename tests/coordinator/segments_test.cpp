@@ -17,7 +17,7 @@ Bytes file_of(std::string_view text) {
     return to_bytes(as_bytes(text));
 }
 
-std::unique_ptr<Segments> open_at(const fs::path& state) {
+std::unique_ptr<Segments> open_segments_at(const fs::path& state) {
     auto segments = Segments::open(state);
     REQUIRE(segments);
     return *std::move(segments);
@@ -29,13 +29,13 @@ TEST_CASE("segments are found after a restart, and go when their experiment's ne
     const TemporaryFolder folder;
     const auto file = file_of("one");
     {
-        auto segments = open_at(folder.path);
+        auto segments = open_segments_at(folder.path);
         REQUIRE(segments->open_round(1, 1));
         REQUIRE(segments->open_round(2, 1));
         REQUIRE(segments->write(1, 1, sha256(file), file));
         REQUIRE(segments->write(2, 1, sha256(file), file));
     }
-    auto segments = open_at(folder.path);
+    auto segments = open_segments_at(folder.path);
     CHECK(*segments->read(sha256(file), limit) == file);
     CHECK(kept_segments(*segments, folder.path, 1, 1, limit)->size() == 1);
     REQUIRE(segments->open_round(1, 2));
@@ -49,12 +49,12 @@ TEST_CASE("segments are found after a restart, and go when their experiment's ne
 TEST_CASE("a damaged segment is not whole, is not read, and is written again", "[unit][segments]") {
     const TemporaryFolder folder;
     const auto good = file_of("good"), bad = file_of("bad!");
-    auto segments = open_at(folder.path);
+    auto segments = open_segments_at(folder.path);
     REQUIRE(segments->open_round(1, 1));
     REQUIRE(segments->write(1, 1, sha256(good), good));
     REQUIRE(segments->write(1, 1, sha256(bad), bad));
     std::ofstream(segments->find(sha256(bad))) << "baD!";
-    segments = open_at(folder.path);
+    segments = open_segments_at(folder.path);
     CHECK(segments->read(sha256(bad), limit).error().code == "digest_mismatch");
     const auto whole = kept_segments(*segments, folder.path, 1, 1, limit);
     REQUIRE(whole);
@@ -66,7 +66,7 @@ TEST_CASE("a damaged segment is not whole, is not read, and is written again", "
 TEST_CASE("a segment that has gone is not there any more, and nothing fails for it", "[unit][segments]") {
     const TemporaryFolder folder;
     const auto file = file_of("one");
-    auto segments = open_at(folder.path);
+    auto segments = open_segments_at(folder.path);
     REQUIRE(segments->open_round(1, 1));
     REQUIRE(segments->write(1, 1, sha256(file), file));
     fs::remove(segments->find(sha256(file)));

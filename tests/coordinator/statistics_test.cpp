@@ -36,7 +36,7 @@ void end_statistics(MachineBench& bench, Instant now) {
     bench.step(now, written);
 }
 
-const SaveDecision* decision(const CoordinatorEffects& effects, const std::string& kind) {
+const SaveDecision* statistics_decision(const CoordinatorEffects& effects, const std::string& kind) {
     for (const auto& persist : effects.persist) {
         if (const auto* found = std::get_if<SaveDecision>(&persist); found != nullptr && found->kind == kind) {
             return found;
@@ -50,7 +50,7 @@ const SaveDecision* decision(const CoordinatorEffects& effects, const std::strin
 TEST_CASE("before round 1 everybody who is there is asked for its sums, and given no model", "[statistics]") {
     MachineBench bench;
     open_statistics(bench);
-    const auto* cohort = decision(bench.last, decisions::cohort);
+    const auto* cohort = statistics_decision(bench.last, decisions::cohort);
     REQUIRE(cohort != nullptr);
     CHECK(cohort->round == 0);
     CHECK(cohort->detail["members"].dump() == R"(["a","b"])");
@@ -80,7 +80,7 @@ TEST_CASE("the end of round 0 stores numbers, digest, participants, model and co
     const auto* saved = persisted<SaveExperiment>(bench.last);
     REQUIRE(saved != nullptr);
     CHECK_THAT(saved->file, Catch::Contains("normalise = \"federated 1.5 0.25\""));
-    const auto* found = decision(bench.last, decisions::statistics);
+    const auto* found = statistics_decision(bench.last, decisions::statistics);
     REQUIRE(found != nullptr);
     CHECK(found->detail["sha256"].text() == sha256("1.5 0.25").hex());
     CHECK(found->detail["examples"].integer() == 10);

@@ -8,15 +8,15 @@
 namespace causeway {
 namespace {
 
-constexpr std::int64_t now = 1'800'000'000;
+constexpr std::int64_t enrolment_now = 1'800'000'000;
 const Bytes key_a = to_bytes("public key a");
 const Bytes key_b = to_bytes("public key b");
 
-TokenRecord token_of(const std::string& name, std::int64_t expires = now + 60) {
+TokenRecord token_of(const std::string& name, std::int64_t expires = enrolment_now + 60) {
     return {sha256("secret of " + name), name, "client", expires};
 }
 
-EnrolmentRequest request_of(const std::string& name, const Bytes& key, std::int64_t at = now) {
+EnrolmentRequest request_of(const std::string& name, const Bytes& key, std::int64_t at = enrolment_now) {
     return {name, sha256("secret of " + name), key, at};
 }
 
@@ -26,12 +26,13 @@ public:
     Result<CertificateRecord> operator()(const TokenRecord& token, const Bytes& key) {
         ++issued;
         const auto der = to_bytes(token.name + std::to_string(issued));
-        return CertificateRecord{sha256(der), token.name, token.role, key, der, now, now + 90 * 86'400, {}};
+        return CertificateRecord{
+            sha256(der), token.name, token.role, key, der, enrolment_now, enrolment_now + 90 * 86'400, {}};
     }
     int issued = 0;
 };
 
-struct Fixture {
+struct EnrolmentFixture {
     TemporaryFolder folder;
     Store store = *Store::open(folder.path);
     EnrolmentStore enrolment{store.database()};
@@ -49,8 +50,8 @@ struct Fixture {
 }  // namespace
 
 TEST_CASE("a token enrols the node it was made for, and the node is listed", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     const auto certificate = f.enrol(request_of("ann", key_a));
     REQUIRE(certificate);
     CHECK(certificate->name == "ann");
@@ -61,18 +62,18 @@ TEST_CASE("a token enrols the node it was made for, and the node is listed", "[u
 }
 
 TEST_CASE("the same key gets the same certificate again, also when the token has expired since", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     const auto first = f.enrol(request_of("ann", key_a));
-    const auto again = f.enrol(request_of("ann", key_a, now + 3600));
+    const auto again = f.enrol(request_of("ann", key_a, enrolment_now + 3600));
     REQUIRE(again);
     CHECK(again->certificate == first->certificate);
     CHECK(f.authority.issued == 1);
 }
 
 TEST_CASE("a used token is refused to every other key", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     REQUIRE(f.enrol(request_of("ann", key_a)));
     CHECK(f.refusal(request_of("ann", key_b)) == "token_used");
     CHECK(f.enrol(request_of("ann", key_b)).error().kind == ErrorKind::refused);
@@ -80,21 +81,21 @@ TEST_CASE("a used token is refused to every other key", "[unit][enrolment]") {
 }
 
 TEST_CASE("unknown, expired and misnamed tokens are told apart, and leave no trace", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     CHECK(f.refusal(request_of("bob", key_a)) == "token_unknown");
     auto stolen = request_of("ann", key_a);
     stolen.name = "bob";
     CHECK(f.refusal(stolen) == "token_name");
-    CHECK(f.refusal(request_of("ann", key_a, now + 60)) == "token_expired");
+    CHECK(f.refusal(request_of("ann", key_a, enrolment_now + 60)) == "token_expired");
     CHECK(f.authority.issued == 0);
     CHECK(f.enrolment.nodes()->empty());
     CHECK(f.refusal(request_of("ann", key_a)) == "accepted");
 }
 
 TEST_CASE("when signing fails the token is not used up", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     const auto answer = f.enrolment.enrol(request_of("ann", key_a), [](const TokenRecord&, const Bytes&) {
         return Result<CertificateRecord>(fail(ErrorKind::invalid, "bad_key", "no P-256 key"));
     });
@@ -109,7 +110,7 @@ TEST_CASE("use and issue are one transaction: after a kill both are there or nei
             auto store = *Store::open(folder.path);
             EnrolmentStore enrolment(store.database());
             Authority authority;
-            (void)enrolment.add_token(token_of("ann"), now);
+            (void)enrolment.add_token(token_of("ann"), enrolment_now);
             finished();
             (void)enrolment.enrol(request_of("ann", key_a), std::ref(authority));
             finished();
@@ -117,7 +118,7 @@ TEST_CASE("use and issue are one transaction: after a kill both are there or nei
         auto store = *Store::open(folder.path);
         EnrolmentStore enrolment(store.database());
         Authority authority;
-        (void)enrolment.add_token(token_of("ann"), now);  // if the kill came before it
+        (void)enrolment.add_token(token_of("ann"), enrolment_now);  // if the kill came before it
         const auto nodes = enrolment.nodes()->size();
         const auto answer = enrolment.enrol(request_of("ann", key_a), std::ref(authority));
         REQUIRE(answer);
@@ -127,64 +128,65 @@ TEST_CASE("use and issue are one transaction: after a kill both are there or nei
 }
 
 TEST_CASE("names are unique: of live tokens and live nodes", "[unit][enrolment]") {
-    Fixture f;
+    EnrolmentFixture f;
     const auto second = [&](const std::string& name, std::int64_t at) {
         return f.enrolment.add_token({sha256("second " + name + std::to_string(at)), name, "client", at + 60}, at);
     };
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
-    CHECK(second("ann", now).error().code == "name_taken");
-    CHECK(second("ann", now + 100));  // the first has expired unused
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
+    CHECK(second("ann", enrolment_now).error().code == "name_taken");
+    CHECK(second("ann", enrolment_now + 100));  // the first has expired unused
     CHECK(f.refusal(request_of("ann", key_a)) == "token_unknown");
-    REQUIRE(f.enrolment.add_token(token_of("bob"), now));
+    REQUIRE(f.enrolment.add_token(token_of("bob"), enrolment_now));
     REQUIRE(f.enrol(request_of("bob", key_b)));
-    CHECK(second("bob", now + 100).error().code == "name_taken");
-    REQUIRE(f.enrolment.revoke("bob", now + 5));
-    CHECK(second("bob", now + 100));
+    CHECK(second("bob", enrolment_now + 100).error().code == "name_taken");
+    REQUIRE(f.enrolment.revoke("bob", enrolment_now + 5));
+    CHECK(second("bob", enrolment_now + 100));
 }
 
 TEST_CASE("the name of a token whose text was lost is free again after a revocation", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
-    REQUIRE(f.enrolment.revoke("ann", now + 1));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
+    REQUIRE(f.enrolment.revoke("ann", enrolment_now + 1));
     CHECK(f.refusal(request_of("ann", key_a)) == "token_unknown");
-    CHECK(f.enrolment.add_token({sha256("another secret"), "ann", "client", now + 60}, now + 2));
+    CHECK(f.enrolment.add_token({sha256("another secret"), "ann", "client", enrolment_now + 60}, enrolment_now + 2));
 }
 
 TEST_CASE("a revoked node stays known as revoked and cannot use its token again", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     const auto certificate = f.enrol(request_of("ann", key_a));
-    REQUIRE(f.enrolment.revoke("ann", now + 5));
-    CHECK(f.enrolment.find_certificate(certificate->fingerprint)->revoked_unix_s == now + 5);
+    REQUIRE(f.enrolment.revoke("ann", enrolment_now + 5));
+    CHECK(f.enrolment.find_certificate(certificate->fingerprint)->revoked_unix_s == enrolment_now + 5);
     CHECK(f.refusal(request_of("ann", key_a)) == "revoked");
-    CHECK(f.enrolment.revoke("ann", now + 6).error().code == "unknown_node");
-    CHECK(f.enrolment.revoke("eve", now).error().kind == ErrorKind::not_found);
+    CHECK(f.enrolment.revoke("ann", enrolment_now + 6).error().code == "unknown_node");
+    CHECK(f.enrolment.revoke("eve", enrolment_now).error().kind == ErrorKind::not_found);
 }
 
 TEST_CASE("the revoked certificates are known again after a restart, older ones of the name too", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     auto older = *f.enrol(request_of("ann", key_a));
     auto renewed = older;
     renewed.fingerprint = sha256("renewed");
     REQUIRE(f.enrolment.adopt(renewed));
-    REQUIRE(f.enrolment.add_token(token_of("bob"), now));
+    REQUIRE(f.enrolment.add_token(token_of("bob"), enrolment_now));
     REQUIRE(f.enrol(request_of("bob", key_b)));
     CHECK(f.enrolment.revoked()->empty());
-    REQUIRE(f.enrolment.revoke("ann", now + 5, "alice"));
+    REQUIRE(f.enrolment.revoke("ann", enrolment_now + 5, "alice"));
     CHECK(*f.enrolment.revoked() == std::set<Digest>{older.fingerprint, renewed.fingerprint});
 }
 
 TEST_CASE("a certificate is adopted once, and a new one of a revoked key is revoked", "[unit][enrolment]") {
-    Fixture f;
+    EnrolmentFixture f;
     const auto record = [](const char* text, const Bytes& key) {
-        return CertificateRecord{sha256(text), "operator", "operator", key, to_bytes(text), now, now + 1, {}};
+        return CertificateRecord{sha256(text),   "operator",    "operator",        key,
+                                 to_bytes(text), enrolment_now, enrolment_now + 1, {}};
     };
     REQUIRE(f.enrolment.adopt(record("first", key_a)));
     REQUIRE(f.enrolment.adopt(record("first", key_a)));
     CHECK(f.enrolment.nodes()->size() == 1);
-    CHECK(f.enrolment.add_token(token_of("operator"), now).error().code == "name_taken");
-    REQUIRE(f.enrolment.revoke("operator", now + 5));
+    CHECK(f.enrolment.add_token(token_of("operator"), enrolment_now).error().code == "name_taken");
+    REQUIRE(f.enrolment.revoke("operator", enrolment_now + 5));
     REQUIRE(f.enrolment.adopt(record("second", key_a)));
     CHECK(f.enrolment.revoked()->contains(sha256("second")));
     REQUIRE(f.enrolment.adopt(record("third", key_b)));
@@ -194,16 +196,16 @@ TEST_CASE("a certificate is adopted once, and a new one of a revoked key is revo
 
 TEST_CASE("tokens, enrolments and revocations are lines of the audit log, and only those that happened",
           "[unit][enrolment][audit]") {
-    Fixture f;
+    EnrolmentFixture f;
     auto token = token_of("ann");
     token.made_by = "alice";
-    REQUIRE(f.enrolment.add_token(token, now));
-    CHECK_FALSE(f.enrolment.add_token(token, now));
+    REQUIRE(f.enrolment.add_token(token, enrolment_now));
+    CHECK_FALSE(f.enrolment.add_token(token, enrolment_now));
     CHECK(f.refusal(request_of("bob", key_a)) == "token_unknown");
     const auto certificate = *f.enrol(request_of("ann", key_a));
     REQUIRE(f.enrol(request_of("ann", key_a)));  // a repeated request issues nothing
-    REQUIRE(f.enrolment.revoke("ann", now + 5, "alice"));
-    CHECK_FALSE(f.enrolment.revoke("ann", now + 6, "alice"));
+    REQUIRE(f.enrolment.revoke("ann", enrolment_now + 5, "alice"));
+    CHECK_FALSE(f.enrolment.revoke("ann", enrolment_now + 6, "alice"));
     AuditStore audit(f.store.database());
     const auto lines = *audit.entries_after(0, 10);
     REQUIRE(lines.size() == 3);
@@ -216,8 +218,8 @@ TEST_CASE("tokens, enrolments and revocations are lines of the audit log, and on
 }
 
 TEST_CASE("a renewed certificate is the one that is listed", "[unit][enrolment]") {
-    Fixture f;
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    EnrolmentFixture f;
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     auto renewed = *f.enrol(request_of("ann", key_a));
     renewed.fingerprint = sha256("renewed");
     renewed.issued_unix_s += 1000;
@@ -228,9 +230,9 @@ TEST_CASE("a renewed certificate is the one that is listed", "[unit][enrolment]"
 }
 
 TEST_CASE("the secret itself is nowhere in the state folder", "[unit][enrolment]") {
-    Fixture f;
+    EnrolmentFixture f;
     const std::string secret = "secret of ann";
-    REQUIRE(f.enrolment.add_token(token_of("ann"), now));
+    REQUIRE(f.enrolment.add_token(token_of("ann"), enrolment_now));
     for (const auto& entry : std::filesystem::recursive_directory_iterator(f.folder.path)) {
         const auto bytes = read_file(entry.path(), 1 << 24);
         REQUIRE(bytes);
@@ -239,7 +241,7 @@ TEST_CASE("the secret itself is nowhere in the state folder", "[unit][enrolment]
 }
 
 TEST_CASE("the audit log is a chain: it verifies, grows only, and a change shows", "[unit][audit]") {
-    Fixture f;
+    EnrolmentFixture f;
     AuditStore audit(f.store.database());
     CHECK(audit.head()->empty());
     CHECK(*audit.verify() == 0);

@@ -8,18 +8,18 @@
 namespace causeway {
 namespace {
 
-constexpr std::int64_t now = 1'800'000'000;
+constexpr std::int64_t renewal_now = 1'800'000'000;
 constexpr std::int64_t life = 90 * day_s;
-constexpr std::int64_t due = now + 60 * day_s;
+constexpr std::int64_t due = renewal_now + 60 * day_s;
 const Bytes first_key = to_bytes("the first key");
 const Bytes next = to_bytes("the next key");
 
-struct Fixture {
+struct RenewalFixture {
     TemporaryFolder folder;
     Store store = *Store::open(folder.path);
     EnrolmentStore enrolment{store.database()};
     int issued = 0;
-    std::int64_t clock = now;
+    std::int64_t clock = renewal_now;
 
     IssueCertificate issue = [this](const TokenRecord& token, const Bytes& key) -> Result<CertificateRecord> {
         const auto der = to_bytes(token.name + std::to_string(++issued));
@@ -27,11 +27,12 @@ struct Fixture {
     };
 
     void add_token(const std::string& name) {
-        REQUIRE(enrolment.add_token({sha256("secret of " + name), name, "client", now + 3600, "ann"}, now));
+        REQUIRE(
+            enrolment.add_token({sha256("secret of " + name), name, "client", renewal_now + 3600, "ann"}, renewal_now));
     }
     CertificateRecord enrol(const std::string& name) {
         add_token(name);
-        return *enrolment.enrol({name, sha256("secret of " + name), first_key, now}, issue);
+        return *enrolment.enrol({name, sha256("secret of " + name), first_key, renewal_now}, issue);
     }
     Result<CertificateRecord> renew(const CertificateRecord& present, const Bytes& key, std::int64_t at,
                                     Bytes request = {}) {
@@ -49,7 +50,7 @@ struct Fixture {
 };
 
 TEST_CASE("a certificate gets a successor once it is due, and the same key the same one again", "[unit][renewal]") {
-    Fixture f;
+    RenewalFixture f;
     const auto present = f.enrol("lab");
     const auto renewed = f.renew(present, next, due);
     REQUIRE(renewed);
@@ -62,9 +63,9 @@ TEST_CASE("a certificate gets a successor once it is due, and the same key the s
 }
 
 TEST_CASE("nobody gets a successor in the first half of a life, nor many at once", "[unit][renewal]") {
-    Fixture f;
+    RenewalFixture f;
     const auto present = f.enrol("lab");
-    CHECK(f.renew(present, next, now + 45 * day_s - 1).error().code == "renewal_not_due");
+    CHECK(f.renew(present, next, renewal_now + 45 * day_s - 1).error().code == "renewal_not_due");
     for (const auto* key : {"2", "3", "4"}) {
         CHECK(f.renew(present, to_bytes(key), due).has_value());
     }
@@ -74,7 +75,7 @@ TEST_CASE("nobody gets a successor in the first half of a life, nor many at once
 }
 
 TEST_CASE("a revoked identity gets no successor, and a revocation takes successors along", "[unit][renewal]") {
-    Fixture f;
+    RenewalFixture f;
     const auto present = f.enrol("lab");
     const auto renewed = *f.renew(present, next, due);
     REQUIRE(f.enrolment.revoke("lab", due + 1));
@@ -85,24 +86,26 @@ TEST_CASE("a revoked identity gets no successor, and a revocation takes successo
 }
 
 TEST_CASE("an unused token is listed and can be withdrawn, and frees its name; a used one cannot", "[unit][token]") {
-    Fixture f;
+    RenewalFixture f;
     f.add_token("lab");
-    CHECK(f.enrolment.add_token({sha256("x"), "lab", "client", now + 60}, now).error().code == "name_taken");
+    CHECK(f.enrolment.add_token({sha256("x"), "lab", "client", renewal_now + 60}, renewal_now).error().code ==
+          "name_taken");
     REQUIRE(f.enrolment.tokens()->size() == 1);
     CHECK(f.enrolment.tokens()->front().name == "lab");
-    REQUIRE(f.enrolment.withdraw_token("lab", now, "ann"));
+    REQUIRE(f.enrolment.withdraw_token("lab", renewal_now, "ann"));
     CHECK(f.enrolment.tokens()->empty());
-    CHECK(f.enrolment.enrol({"lab", sha256("secret of lab"), first_key, now}, f.issue).error().code == "token_unknown");
-    CHECK(f.enrolment.withdraw_token("lab", now, "ann").error().code == "unknown_token");
+    CHECK(f.enrolment.enrol({"lab", sha256("secret of lab"), first_key, renewal_now}, f.issue).error().code ==
+          "token_unknown");
+    CHECK(f.enrolment.withdraw_token("lab", renewal_now, "ann").error().code == "unknown_token");
     f.enrol("lab");
-    CHECK(f.enrolment.withdraw_token("lab", now, "ann").error().kind == ErrorKind::not_found);
+    CHECK(f.enrolment.withdraw_token("lab", renewal_now, "ann").error().kind == ErrorKind::not_found);
     CHECK(f.events() == std::vector<std::string>{"token.new", "token.revoked", "token.new", "node.enrolled"});
 }
 
 TEST_CASE("an enrolment waits for an authority elsewhere, and its key picks the certificate up", "[unit][renewal]") {
-    Fixture f;
+    RenewalFixture f;
     f.add_token("lab");
-    const EnrolmentRequest request{"lab", sha256("secret of lab"), first_key, now, to_bytes("a request")};
+    const EnrolmentRequest request{"lab", sha256("secret of lab"), first_key, renewal_now, to_bytes("a request")};
     CHECK(f.enrolment.enrol(request, f.issue).error().code == "awaiting_signature");
     CHECK(f.enrolment.enrol(request, f.issue).error().kind == ErrorKind::timed_out);  // again: the same answer
     auto thief = request;
@@ -111,13 +114,15 @@ TEST_CASE("an enrolment waits for an authority elsewhere, and its key picks the 
     CHECK(f.issued == 0);
     REQUIRE(f.enrolment.parked()->size() == 1);
     CHECK(f.enrolment.parked()->front().request == to_bytes("a request"));
-    CHECK(f.enrolment.add_token({sha256("x"), "lab", "client", now + 60}, now).error().code == "name_taken");
+    CHECK(f.enrolment.add_token({sha256("x"), "lab", "client", renewal_now + 60}, renewal_now).error().code ==
+          "name_taken");
 
     auto wrong = *f.issue({{}, "other", "client"}, first_key);
-    CHECK(f.enrolment.import(wrong, now, "ann").error().code == "wrong_certificate");
-    CHECK(f.enrolment.import(*f.issue({{}, "lab", "client"}, next), now, "ann").error().code == "unknown_request");
+    CHECK(f.enrolment.import(wrong, renewal_now, "ann").error().code == "wrong_certificate");
+    CHECK(f.enrolment.import(*f.issue({{}, "lab", "client"}, next), renewal_now, "ann").error().code ==
+          "unknown_request");
     const auto certificate = *f.issue({{}, "lab", "client"}, first_key);
-    REQUIRE(f.enrolment.import(certificate, now, "ann"));
+    REQUIRE(f.enrolment.import(certificate, renewal_now, "ann"));
     CHECK(f.enrolment.parked()->empty());
     CHECK(f.enrolment.enrol(request, f.issue)->certificate == certificate.certificate);
     CHECK(f.events().back() == "node.enrolled");
@@ -134,14 +139,15 @@ TEST_CASE("an enrolment waits for an authority elsewhere, and its key picks the 
 }
 
 TEST_CASE("what waits for an authority elsewhere can be refused for good by a revocation", "[unit][renewal]") {
-    Fixture f;
+    RenewalFixture f;
     f.add_token("lab");
-    const EnrolmentRequest request{"lab", sha256("secret of lab"), first_key, now, to_bytes("a request")};
+    const EnrolmentRequest request{"lab", sha256("secret of lab"), first_key, renewal_now, to_bytes("a request")};
     CHECK(f.enrolment.enrol(request, f.issue).error().code == "awaiting_signature");
-    REQUIRE(f.enrolment.revoke("lab", now, "ann"));
+    REQUIRE(f.enrolment.revoke("lab", renewal_now, "ann"));
     CHECK(f.enrolment.parked()->empty());
     CHECK(f.enrolment.enrol(request, f.issue).error().code == "revoked");
-    CHECK(f.enrolment.import(*f.issue({{}, "lab", "client"}, first_key), now, "ann").error().code == "unknown_request");
+    CHECK(f.enrolment.import(*f.issue({{}, "lab", "client"}, first_key), renewal_now, "ann").error().code ==
+          "unknown_request");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace causeway {
 namespace {
 
-Bytes model(std::uint32_t round) {
+Bytes snapshot_model(std::uint32_t round) {
     return to_bytes("model of round " + std::to_string(round));
 }
 
@@ -17,13 +17,13 @@ Snapshots open_snapshots(const TemporaryFolder& folder) {
     return *std::move(snapshots);
 }
 
-Status commit(Store& store, std::uint32_t round, const Digest& digest) {
-    SaveCommit commit;
-    commit.experiment = 1;
-    commit.round = round;
-    commit.model = digest;
-    commit.model_bytes = model(round).size();
-    return store.execute(std::vector<Persist>{SaveExperiment{1, "e", "", "running", "", ""}, commit});
+Status snapshot_commit(Store& store, std::uint32_t round, const Digest& digest) {
+    SaveCommit snapshot_commit;
+    snapshot_commit.experiment = 1;
+    snapshot_commit.round = round;
+    snapshot_commit.model = digest;
+    snapshot_commit.model_bytes = snapshot_model(round).size();
+    return store.execute(std::vector<Persist>{SaveExperiment{1, "e", "", "running", "", ""}, snapshot_commit});
 }
 
 }  // namespace
@@ -31,11 +31,11 @@ Status commit(Store& store, std::uint32_t round, const Digest& digest) {
 TEST_CASE("a snapshot has its digest as name and is verified when read", "[unit][snapshots]") {
     const TemporaryFolder folder;
     auto snapshots = open_snapshots(folder);
-    const auto digest = *snapshots.write(model(1));
-    CHECK(digest == sha256(model(1)));
+    const auto digest = *snapshots.write(snapshot_model(1));
+    CHECK(digest == sha256(snapshot_model(1)));
     CHECK(snapshots.has(digest));
     CHECK(snapshots.path(digest).filename() == digest.hex() + ".safetensors");
-    CHECK(*snapshots.read(digest, 1000) == model(1));
+    CHECK(*snapshots.read(digest, 1000) == snapshot_model(1));
     CHECK(snapshots.read(digest, 3).error().kind == ErrorKind::overloaded);
     CHECK(snapshots.read(sha256("x"), 1000).error().kind == ErrorKind::not_found);
     REQUIRE(write_file_durably(snapshots.path(digest), as_bytes("Model of round 1")));
@@ -45,9 +45,9 @@ TEST_CASE("a snapshot has its digest as name and is verified when read", "[unit]
 TEST_CASE("writing an equal model again costs no flush", "[unit][snapshots]") {
     const TemporaryFolder folder;
     auto snapshots = open_snapshots(folder);
-    REQUIRE(snapshots.write(model(1)));
+    REQUIRE(snapshots.write(snapshot_model(1)));
     CHECK(snapshots.flushes() == 2);
-    REQUIRE(snapshots.write(model(1)));
+    REQUIRE(snapshots.write(snapshot_model(1)));
     CHECK(snapshots.flushes() == 2);
 }
 
@@ -58,9 +58,9 @@ TEST_CASE("a crash between snapshot and commit leaves an orphan, which the next 
     {
         auto store = *Store::open(folder.path);
         auto snapshots = open_snapshots(folder);
-        committed = *snapshots.write(model(0));
-        REQUIRE(commit(store, 0, committed));
-        orphan = *snapshots.write(model(1));
+        committed = *snapshots.write(snapshot_model(0));
+        REQUIRE(snapshot_commit(store, 0, committed));
+        orphan = *snapshots.write(snapshot_model(1));
         REQUIRE(write_file_durably(snapshots.path(sha256("half")).string() + ".tmp", as_bytes("hal")));
     }
     auto store = *Store::open(folder.path);
@@ -79,16 +79,16 @@ TEST_CASE("a snapshot whose commit is still to come is not removed, one that is 
     auto snapshots = open_snapshots(folder);
     std::vector<Digest> models;
     for (std::uint32_t round = 0; round < 8; ++round) {
-        models.push_back(*snapshots.write(model(round)));
+        models.push_back(*snapshots.write(snapshot_model(round)));
         REQUIRE(snapshots.remove_unnamed(*store.named_models()));  // another experiment's commit falls in between
         REQUIRE(snapshots.has(models.back()));
-        REQUIRE(commit(store, round, models.back()));
+        REQUIRE(snapshot_commit(store, round, models.back()));
         REQUIRE(snapshots.remove_unnamed(*store.named_models()));
         for (std::uint32_t old = 0; old <= round; ++old) {
             REQUIRE(snapshots.has(models[old]) == (old + 3 > round));
         }
     }
-    const auto failed = *snapshots.write(model(99));
+    const auto failed = *snapshots.write(snapshot_model(99));
     snapshots.abandon(failed);
     REQUIRE(snapshots.remove_unnamed(*store.named_models()));
     CHECK_FALSE(snapshots.has(failed));

@@ -30,26 +30,27 @@ Store open_store(const TemporaryFolder& folder, StoreOptions options = {}) {
     return *std::move(store);
 }
 
-SaveExperiment experiment(std::string state, std::string reason = "") {
+SaveExperiment stored_experiment(std::string state, std::string reason = "") {
     return {id, "digits", "[experiment]\nname = \"digits\"\n", std::move(state), std::move(reason), "operator"};
 }
 
-Digest model_of(std::uint32_t round) {
+Digest stored_model_of(std::uint32_t round) {
     return sha256("model " + std::to_string(round));
 }
 Digest update_of(const std::string& node, std::uint32_t round) {
     return sha256(node + std::to_string(round));
 }
 
-SaveCommit commit(std::uint32_t round) {
-    SaveCommit commit{id, round, model_of(round), 1000 + round, {}, {"ann", "bob"}, Json::object().set("loss", 0.5)};
+SaveCommit stored_commit(std::uint32_t round) {
+    SaveCommit stored_commit{id, round,          stored_model_of(round),         1000 + round,
+                             {}, {"ann", "bob"}, Json::object().set("loss", 0.5)};
     if (round > 0) {
-        commit.participants = {{"ann", update_of("ann", round)}, {"bob", update_of("bob", round)}};
+        stored_commit.participants = {{"ann", update_of("ann", round)}, {"bob", update_of("bob", round)}};
     }
-    return commit;
+    return stored_commit;
 }
 
-SaveDecision decision(std::uint32_t round, const std::string& kind) {
+SaveDecision stored_decision(std::uint32_t round, const std::string& kind) {
     return {id, round, kind, Json::object().set("node", "ann").set("attempt", 2)};
 }
 
@@ -57,10 +58,10 @@ Status run(Store& store, std::vector<Persist> persists) {
     return store.execute(persists);
 }
 
-void commit_rounds(Store& store, std::uint32_t last) {
-    REQUIRE(run(store, {experiment("running")}));
+void commit_stored_rounds(Store& store, std::uint32_t last) {
+    REQUIRE(run(store, {stored_experiment("running")}));
     for (std::uint32_t round = 0; round <= last; ++round) {
-        REQUIRE(run(store, {commit(round)}));
+        REQUIRE(run(store, {stored_commit(round)}));
     }
 }
 
@@ -87,20 +88,20 @@ TEST_CASE("everything that was persisted comes back after a restart", "[unit][st
     const TemporaryFolder folder;
     {
         auto store = open_store(folder);
-        REQUIRE(run(store, {experiment("queued"), decision(0, "cohort")}));
-        REQUIRE(run(store, {experiment("running"), commit(0), SaveEvaluation{id, 0, 2.3, 0.1, 360}}));
-        REQUIRE(run(store, {decision(1, "attempt"), decision(1, "dropped"), commit(1)}));
-        REQUIRE(run(store, {decision(2, "refused"), decision(2, "attempt")}));
+        REQUIRE(run(store, {stored_experiment("queued"), stored_decision(0, "cohort")}));
+        REQUIRE(run(store, {stored_experiment("running"), stored_commit(0), SaveEvaluation{id, 0, 2.3, 0.1, 360}}));
+        REQUIRE(run(store, {stored_decision(1, "attempt"), stored_decision(1, "dropped"), stored_commit(1)}));
+        REQUIRE(run(store, {stored_decision(2, "refused"), stored_decision(2, "attempt")}));
         REQUIRE(run(store, {SaveEvaluation{id, 1, std::numeric_limits<double>::quiet_NaN(), 0.2, 360}}));
     }
     auto store = open_store(folder);
     const auto back = recovered(store);
     CHECK(back.saved.name == "digits");
-    CHECK(back.saved.file == experiment("").file);
+    CHECK(back.saved.file == stored_experiment("").file);
     CHECK(back.saved.state == "running");
     CHECK(back.saved.submitted_by == "operator");
     REQUIRE(back.rounds.back().round == 1);
-    CHECK(back.rounds.back().model == model_of(1));
+    CHECK(back.rounds.back().model == stored_model_of(1));
     CHECK(back.rounds.back().model_bytes == 1001);
     CHECK(back.rounds.back().loss == 0.5);
     CHECK(back.rounds.front().evaluation->accuracy == 0.1);
@@ -115,8 +116,8 @@ TEST_CASE("everything that was persisted comes back after a restart", "[unit][st
 TEST_CASE("per node the latest counted update is known", "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
-    commit_rounds(store, 3);
-    auto without_bob = commit(4);
+    commit_stored_rounds(store, 3);
+    auto without_bob = stored_commit(4);
     without_bob.participants.pop_back();
     REQUIRE(run(store, {without_bob}));
     const auto back = recovered(store);
@@ -142,10 +143,10 @@ TEST_CASE("what a node declared last is known, for ever", "[unit][store]") {
 TEST_CASE("a step is persisted whole or not at all", "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
-    commit_rounds(store, 1);
-    auto conflicting = commit(1);
+    commit_stored_rounds(store, 1);
+    auto conflicting = stored_commit(1);
     conflicting.model = sha256("another");
-    const auto status = run(store, {decision(2, "dropped"), experiment("paused"), conflicting});
+    const auto status = run(store, {stored_decision(2, "dropped"), stored_experiment("paused"), conflicting});
     REQUIRE_FALSE(status);
     CHECK(status.error().code == "commit_conflict");
     CHECK(recovered(store).decisions.empty());
@@ -156,11 +157,11 @@ TEST_CASE("a committed round is never redone: repeating it changes nothing, anot
           "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
-    commit_rounds(store, 2);
-    CHECK(run(store, {commit(2)}));
+    commit_stored_rounds(store, 2);
+    CHECK(run(store, {stored_commit(2)}));
     CHECK(recovered(store).rounds.back().round == 2);
-    CHECK(run(store, {commit(4)}).error().code == "commit_conflict");  // round 3 is missing
-    auto other = commit(0);
+    CHECK(run(store, {stored_commit(4)}).error().code == "commit_conflict");  // round 3 is missing
+    auto other = stored_commit(0);
     other.model = sha256("another");
     CHECK(run(store, {other}).error().code == "commit_conflict");
 }
@@ -170,8 +171,8 @@ TEST_CASE("terminal states absorb", "[unit][store]") {
         for (const std::string later : {"queued", "running", "paused", "succeeded", "failed", "cancelled"}) {
             const TemporaryFolder folder;
             auto store = open_store(folder);
-            REQUIRE(run(store, {experiment("running"), experiment(end, "why")}));
-            const auto status = run(store, {experiment(later)});
+            REQUIRE(run(store, {stored_experiment("running"), stored_experiment(end, "why")}));
+            const auto status = run(store, {stored_experiment(later)});
             CHECK(status.has_value() == (later == end));
             CHECK((status || status.error().code == "terminal_state"));
             CHECK(recovered(store).saved.state == end);
@@ -189,10 +190,10 @@ TEST_CASE("kill -9 at any moment: what was acknowledged is there, nothing is hal
         CAPTURE(trial, steps);
         kill_after(steps, [&](const auto& finished) {
             auto store = *Store::open(folder.path);
-            (void)store.execute(std::vector<Persist>{experiment("running")});
+            (void)store.execute(std::vector<Persist>{stored_experiment("running")});
             finished();
             for (std::uint32_t round = 0; round < 200; ++round) {
-                (void)store.execute(std::vector<Persist>{decision(round, "attempt"), commit(round)});
+                (void)store.execute(std::vector<Persist>{stored_decision(round, "attempt"), stored_commit(round)});
                 finished();
             }
         });
@@ -203,7 +204,7 @@ TEST_CASE("kill -9 at any moment: what was acknowledged is there, nothing is hal
         REQUIRE(rounds.size() + 1 >= static_cast<std::size_t>(steps));
         for (std::uint32_t round = 0; round < rounds.size(); ++round) {
             REQUIRE(rounds[round].round == round);
-            REQUIRE(rounds[round].model == model_of(round));
+            REQUIRE(rounds[round].model == stored_model_of(round));
         }
         if (rounds.size() > 1) {
             REQUIRE(back.rounds.back().model == rounds.back().model);
@@ -221,7 +222,7 @@ TEST_CASE("a second store on the same folder is refused while the first lives", 
         REQUIRE_FALSE(second);
         CHECK(second.error().kind == ErrorKind::refused);
         CHECK(second.error().code == "state_in_use");
-        CHECK(run(first, {experiment("queued")}));  // undisturbed
+        CHECK(run(first, {stored_experiment("queued")}));  // undisturbed
     }
     CHECK(open_store(folder).epoch() == 2);
 }
@@ -229,7 +230,7 @@ TEST_CASE("a second store on the same folder is refused while the first lives", 
 TEST_CASE("a full disk fails the step with disk_full; with room the same step succeeds", "[unit][store]") {
     const TemporaryFolder folder;
     { open_store(folder); }
-    auto large = experiment("queued");
+    auto large = stored_experiment("queued");
     large.file = std::string(400'000, 'x');
     {
         auto store = open_store(folder, {{60}, {}});
@@ -250,7 +251,7 @@ TEST_CASE("a newer format is refused, an older one is migrated after a copy", "[
     const TemporaryFolder folder;
     {
         auto store = open_store(folder);
-        commit_rounds(store, 1);
+        commit_stored_rounds(store, 1);
     }
     const auto next = and_then("CREATE TABLE later (x); UPDATE experiments SET reason = 'migrated';");
     const auto present = "coordinator.db.format-" + std::to_string(store_migrations().size());
@@ -294,7 +295,7 @@ TEST_CASE("a migration that fails leaves the old format", "[unit][store]") {
     const TemporaryFolder folder;
     {
         auto store = open_store(folder);
-        commit_rounds(store, 0);
+        commit_stored_rounds(store, 0);
     }
     const auto broken = and_then("UPDATE experiments SET reason = 'half'; SELECT nonsense;");
     REQUIRE_FALSE(Store::open(folder.path, {{}, broken}));
@@ -314,7 +315,7 @@ TEST_CASE("flushes are counted: one a step", "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
     const auto before = store.flushes();
-    commit_rounds(store, 4);
+    commit_stored_rounds(store, 4);
     CHECK(store.flushes() == before + 6);
     REQUIRE(store.execute({}));
     CHECK(store.flushes() == before + 6);
@@ -323,29 +324,30 @@ TEST_CASE("flushes are counted: one a step", "[unit][store]") {
 TEST_CASE("the last commits, the best and the pinned models stay named", "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
-    commit_rounds(store, 9);
+    commit_stored_rounds(store, 9);
     for (std::uint32_t round = 0; round < 10; ++round) {
         const double accuracy = round == 4 || round == 6 ? 0.9 : 0.5;  // equal: the lower loss is the better
         // Round 2 is the best by loss; one that is not a number is never the best.
         const double loss = round == 0 ? std::nan("") : round == 2 ? 0.1 : round == 4 ? 0.2 : 0.3;
         REQUIRE(run(store, {SaveEvaluation{id, round, loss, accuracy, 10}}));
     }
-    REQUIRE(store.pin_model(model_of(1)));
+    REQUIRE(store.pin_model(stored_model_of(1)));
     const auto named = *store.named_models(3);
-    CHECK(named == std::set{model_of(9), model_of(8), model_of(7), model_of(4), model_of(2), model_of(1)});
+    CHECK(named == std::set{stored_model_of(9), stored_model_of(8), stored_model_of(7), stored_model_of(4),
+                            stored_model_of(2), stored_model_of(1)});
 }
 
 TEST_CASE("the best model by any other figure stays named, and its figures come back", "[unit][store]") {
     const TemporaryFolder folder;
     {
         auto store = open_store(folder);
-        commit_rounds(store, 9);
+        commit_stored_rounds(store, 9);
         for (std::uint32_t round = 0; round < 10; ++round) {
             const auto detail = Json::object().set("rmse", round == 3 ? 0.5 : 2.0);
             REQUIRE(run(store, {SaveEvaluation{id, round, round == 9 ? 0.1 : 0.3, std::nan(""), 10, detail,
                                                round == 3 ? -0.5 : -2.0}}));
         }
-        CHECK(*store.named_models(1) == std::set{model_of(9), model_of(3)});
+        CHECK(*store.named_models(1) == std::set{stored_model_of(9), stored_model_of(3)});
     }
     auto store = open_store(folder);
     const auto recovered = *store.load();
@@ -369,7 +371,7 @@ TEST_CASE("whatever was measured in however many rounds of several experiments, 
     const auto or_worst = [](double loss) { return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss; };
     std::set<Digest> expected;
     for (ExperimentId which = 1; which <= 6; ++which) {
-        std::vector<Persist> history{experiment("running")};
+        std::vector<Persist> history{stored_experiment("running")};
         std::get<SaveExperiment>(history[0]).experiment = which;
         const auto rounds = static_cast<std::uint32_t>(1 + random() % 40);
         const auto model = [&](std::uint32_t round) { return sha256(fmt::format("{} {}", which, round)); };
@@ -414,9 +416,9 @@ TEST_CASE("whatever was measured in however many rounds of several experiments, 
 TEST_CASE("what each client's time went to stays in the store, and is not read at a start", "[unit][store]") {
     const TemporaryFolder folder;
     auto store = open_store(folder);
-    auto first = commit(0);
+    auto first = stored_commit(0);
     first.summary.set("member_times", Json::object().set("ann", Json::object().set("train", 1.5))).set("clients", 2);
-    REQUIRE(run(store, {experiment("running"), first}));
+    REQUIRE(run(store, {stored_experiment("running"), first}));
     const auto back = store.rounds(id, 0, 1)->at(0).summary;
     CHECK(back["clients"].integer() == 2);
     CHECK(back["loss"].number() == 0.5);
@@ -430,17 +432,17 @@ TEST_CASE("neither a start nor a commit looks at all commits for each line of th
     const TemporaryFolder folder;
     constexpr std::uint32_t rounds = 800;  // more than SQLite keeps in memory
     const auto heavy = [](std::uint32_t round) {
-        auto made = commit(round);
+        auto made = stored_commit(round);
         made.summary.set("member_times", std::string(6000, 'x'));
         return made;
     };
     auto store = open_store(folder);
-    std::vector<Persist> life{experiment("running")};
+    std::vector<Persist> life{stored_experiment("running")};
     for (std::uint32_t round = 0; round < rounds; ++round) {
         life.emplace_back(heavy(round));
-        life.emplace_back(decision(round, "dropped"));
+        life.emplace_back(stored_decision(round, "dropped"));
     }
-    life.emplace_back(decision(rounds, "next_attempt"));
+    life.emplace_back(stored_decision(rounds, "next_attempt"));
     REQUIRE(run(store, std::move(life)));
     const auto all = std::filesystem::file_size(folder.path / "coordinator.db-wal");
     const auto read_so_far = [] {  // by this process, from files: a count, not a time
@@ -465,7 +467,7 @@ TEST_CASE("an experiment has two lines in the audit log: who asked for it, and h
     auto store = open_store(folder, options);
     for (const auto* state : {"queued", "starting", "running", "running", "cancelled", "cancelled"}) {
         const bool over = std::string(state) == "cancelled";
-        REQUIRE(run(store, {experiment(state, over ? "cancelled by bob" : "")}));
+        REQUIRE(run(store, {stored_experiment(state, over ? "cancelled by bob" : "")}));
     }
     AuditStore audit(store.database());
     const auto lines = *audit.entries_after(0, 10);

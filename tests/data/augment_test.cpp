@@ -12,7 +12,7 @@ namespace {
 
 const std::vector<std::int64_t> shape{3, 4, 2};
 
-std::vector<float> images(std::size_t count) {
+std::vector<float> augmented_images(std::size_t count) {
     std::vector<float> values;
     for (std::size_t i = 0; i < count * 24; ++i) {
         values.push_back(static_cast<float>(i + 1));
@@ -51,7 +51,7 @@ TEST_CASE("an augmentation has one spelling, and anything else is refused with t
 
 TEST_CASE("a flip mirrors each row of pixels or leaves the image as it is, both about as often", "[unit][augment]") {
     const std::size_t count = 2000;
-    const auto before = images(count);
+    const auto before = augmented_images(count);
     auto after = before;
     augment(steps({"flip"}), shape, draws, after);
     std::size_t mirrored = 0;
@@ -73,7 +73,7 @@ TEST_CASE("a flip mirrors each row of pixels or leaves the image as it is, both 
 }
 
 TEST_CASE("a crop moves an image by at most its pad, and what comes in is 0", "[unit][augment]") {
-    const auto before = images(300);
+    const auto before = augmented_images(300);
     auto after = before;
     augment(steps({"crop 2"}), shape, draws, after);
     std::set<std::pair<int, int>> moves;
@@ -101,9 +101,9 @@ TEST_CASE("a crop moves an image by at most its pad, and what comes in is 0", "[
 
 TEST_CASE("what is drawn follows from the example's place, not from who is beside it", "[property][augment]") {
     const auto list = steps({"crop 2", "flip", "crop 1"});
-    auto whole = images(12);
+    auto whole = augmented_images(12);
     augment(list, shape, draws, whole);
-    auto parts = images(12);
+    auto parts = augmented_images(12);
     for (const auto& [first, count] : {std::pair{0, 5}, std::pair{5, 1}, std::pair{6, 6}}) {
         auto here = draws;
         here.first = static_cast<std::uint64_t>(first);
@@ -115,7 +115,7 @@ TEST_CASE("what is drawn follows from the example's place, not from who is besid
                                AugmentDraws{.seed = 1, .round = 9, .node = 3, .step = 4},
                                AugmentDraws{.seed = 1, .round = 2, .node = 9, .step = 4},
                                AugmentDraws{.seed = 1, .round = 2, .node = 3, .step = 9}}) {
-        auto drawn = images(12);
+        auto drawn = augmented_images(12);
         augment(list, shape, other, drawn);
         CHECK(drawn != whole);
     }

@@ -7,14 +7,14 @@
 namespace causeway {
 namespace {
 
-Result<Dataset> parse(std::string_view text, const DataOptions& options = {"last", {}, {}}) {
+Result<Dataset> parse_table(std::string_view text, const DataOptions& options = {"last", {}, {}}) {
     return parse_csv(as_bytes(text), "set.csv", options, {});
 }
 
 void refuses(std::string_view text, std::string_view code, std::string_view where,
              const DataOptions& options = {"last", {}, {}}) {
     CAPTURE(text);
-    const auto dataset = parse(text, options);
+    const auto dataset = parse_table(text, options);
     REQUIRE_FALSE(dataset);
     CHECK(dataset.error().code == code);
     CHECK_THAT(dataset.error().message, Catch::Contains(std::string(where)));
@@ -24,7 +24,7 @@ void refuses(std::string_view text, std::string_view code, std::string_view wher
 }  // namespace
 
 TEST_CASE("rows of numbers become features and labels", "[data][csv]") {
-    const auto dataset = parse("1,2.5,0\n-3,1e-2,2\n");
+    const auto dataset = parse_table("1,2.5,0\n-3,1e-2,2\n");
     REQUIRE(dataset);
     CHECK(dataset->features == std::vector<float>{1, 2.5f, -3, 0.01f});
     CHECK(dataset->labels == std::vector<std::uint32_t>{0, 2});
@@ -34,14 +34,14 @@ TEST_CASE("rows of numbers become features and labels", "[data][csv]") {
 }
 
 TEST_CASE("a header, quotes, spaces, a byte order mark and CRLF change nothing", "[data][csv]") {
-    const auto plain = parse("1,2,0\n3,4,1\n");
+    const auto plain = parse_table("1,2,0\n3,4,1\n");
     for (const auto* text :
          {"a,b,class\n1,2,0\n3,4,1\n", "\"a,x\",\"b\"\"\",class\r\n1,2,0\r\n3,4,1", "1, 2 ,0\n 3,4,1\n\n\n",
           "\xEF\xBB\xBF"
           "1,2,0\n3,4,1\n",
           "# a remark\n1,2,0\n3,4,1\n", "+1,\"2\",0\n3,4.0,1.0\n"}) {
         CAPTURE(text);
-        const auto dataset = parse(text);
+        const auto dataset = parse_table(text);
         REQUIRE(dataset);
         CHECK(dataset_digest(*dataset) == dataset_digest(*plain));
     }
@@ -49,11 +49,11 @@ TEST_CASE("a header, quotes, spaces, a byte order mark and CRLF change nothing",
 
 TEST_CASE("the label column is the last, a named or a numbered one", "[data][csv]") {
     const std::string text = "class,x,last\n1,5,6\n0,7,8\n";
-    CHECK(parse(text, {"class", {}, {}})->labels == std::vector<std::uint32_t>{1, 0});
-    CHECK(parse(text, {"0", {}, {}})->labels == std::vector<std::uint32_t>{1, 0});
-    CHECK(parse(text, {"1", {}, {}})->labels == std::vector<std::uint32_t>{5, 7});
-    CHECK(parse(text, {"last", {}, {}})->labels == std::vector<std::uint32_t>{6, 8});
-    const auto unlabelled = parse(text, {});
+    CHECK(parse_table(text, {"class", {}, {}})->labels == std::vector<std::uint32_t>{1, 0});
+    CHECK(parse_table(text, {"0", {}, {}})->labels == std::vector<std::uint32_t>{1, 0});
+    CHECK(parse_table(text, {"1", {}, {}})->labels == std::vector<std::uint32_t>{5, 7});
+    CHECK(parse_table(text, {"last", {}, {}})->labels == std::vector<std::uint32_t>{6, 8});
+    const auto unlabelled = parse_table(text, {});
     CHECK_FALSE(unlabelled->labelled());
     CHECK(unlabelled->example_size() == 3);
     refuses(text, "no_such_column", "did you mean 'class'", {"clas", {}, {}});
@@ -106,7 +106,7 @@ TEST_CASE("limits on columns and values hold", "[data][csv]") {
 }
 
 TEST_CASE("a terminal is not sent what a file holds", "[data][csv]") {
-    const auto dataset = parse("1,\x1b[31m" + std::string(1000, 'z') + ",0\n");
+    const auto dataset = parse_table("1,\x1b[31m" + std::string(1000, 'z') + ",0\n");
     REQUIRE_FALSE(dataset);
     CHECK(dataset.error().message.find('\x1b') == std::string::npos);
     CHECK(dataset.error().message.size() < 200);
@@ -114,12 +114,12 @@ TEST_CASE("a terminal is not sent what a file holds", "[data][csv]") {
 
 TEST_CASE("a part's note gives label, classes and shape, and options go first", "[data][csv]") {
     const std::string text = "# causeway label=0 classes=10 shape=2x1 later=x\n3,1,2\n4,5,6\n";
-    const auto noted = parse(text, {});
+    const auto noted = parse_table(text, {});
     REQUIRE(noted);
     CHECK(noted->labels == std::vector<std::uint32_t>{3, 4});
     CHECK(noted->classes == 10);
     CHECK(noted->shape == std::vector<std::int64_t>{2, 1});
-    CHECK(parse(text, {"last", {}, {}})->labels == std::vector<std::uint32_t>{2, 6});
+    CHECK(parse_table(text, {"last", {}, {}})->labels == std::vector<std::uint32_t>{2, 6});
     refuses("# causeway label=5\n1,2\n", "no_such_column", "set.csv", {});
     refuses("# causeway label=x\n1,2\n", "bad_note", "row 1", {});
     refuses("# causeway classes=0\n1,2\n", "bad_note", "row 1");

@@ -24,7 +24,7 @@ void put_pets(const TempFolder& root) {
     root.put("pets/dog/x.jpeg", jpeg_bytes(gradient_image(6, 5, 3, 3)));
 }
 
-std::string refusal(const TempFolder& root, const DataOptions& options = {}) {
+std::string image_refusal(const TempFolder& root, const DataOptions& options = {}) {
     const auto read = read_dataset(root / "pets", options);
     REQUIRE_FALSE(read);
     return read.error().code + ": " + read.error().message;
@@ -91,18 +91,18 @@ TEST_CASE("a damaged image is refused with its file, at whatever byte it ends", 
     const TempFolder root;
     put_pets(root);
     root.put("pets/dog/y.jpg", ByteView(jpeg).first(jpeg.size() / 2));
-    CHECK_THAT(refusal(root), Contains("bad_image") && Contains("dog/y.jpg"));
+    CHECK_THAT(image_refusal(root), Contains("bad_image") && Contains("dog/y.jpg"));
 }
 
 TEST_CASE("what cannot be one dataset says so: sizes, classes, empty folders, labels", "[unit][images]") {
     const TempFolder root;
     put_pets(root);
-    CHECK_THAT(refusal(root, {.label = "last"}), Contains("bad_label") && Contains("folder"));
-    CHECK_THAT(refusal(root, {.shape = {6, 5, 2}}), Contains("1 or 3 channels"));
-    CHECK_THAT(refusal(root, {.shape = {6, 6, 3}}), Contains("image_size") && Contains("6x5"));
+    CHECK_THAT(image_refusal(root, {.label = "last"}), Contains("bad_label") && Contains("folder"));
+    CHECK_THAT(image_refusal(root, {.shape = {6, 5, 2}}), Contains("1 or 3 channels"));
+    CHECK_THAT(image_refusal(root, {.shape = {6, 6, 3}}), Contains("image_size") && Contains("6x5"));
     DataOptions classes;
     classes.file.class_names = {"cat", "dgo"};
-    CHECK_THAT(refusal(root, classes), Contains("did you mean \"dgo\"?"));
+    CHECK_THAT(image_refusal(root, classes), Contains("did you mean \"dgo\"?"));
     classes.file.class_names = {"bird", "dog", "cat"};  // a class that this node lacks keeps its number
     const auto named = read_dataset(root / "pets", classes);
     REQUIRE(named);
@@ -112,10 +112,10 @@ TEST_CASE("what cannot be one dataset says so: sizes, classes, empty folders, la
     few.values = 200;
     CHECK(read_dataset(root / "pets", {}, few).error().code == "too_large");
     root.put("pets/dog/z.png", png_bytes(gradient_image(5, 5, 3)));
-    CHECK_THAT(refusal(root), Contains("image_size") && Contains("dog/z.png"));
+    CHECK_THAT(image_refusal(root), Contains("image_size") && Contains("dog/z.png"));
     const TempFolder empty;
     folder(empty, "pets/cat");
-    CHECK_THAT(refusal(empty), Contains("no_dataset"));
+    CHECK_THAT(image_refusal(empty), Contains("no_dataset"));
 }
 
 TEST_CASE("an image that would take too much memory is refused by its header", "[unit][images]") {

@@ -21,12 +21,12 @@ DataOptions words(const std::string& missing) {
     return options;
 }
 
-Result<Dataset> parse(std::string_view text, const DataOptions& options) {
+Result<Dataset> parse_mixed(std::string_view text, const DataOptions& options) {
     return parse_csv(as_bytes(text), "set.csv", options, {});
 }
 
-std::string refusal(std::string_view text, const DataOptions& options) {
-    const auto dataset = parse(text, options);
+std::string mixed_refusal(std::string_view text, const DataOptions& options) {
+    const auto dataset = parse_mixed(text, options);
     REQUIRE_FALSE(dataset);
     return dataset.error().code + ": " + dataset.error().message;
 }
@@ -34,56 +34,56 @@ std::string refusal(std::string_view text, const DataOptions& options) {
 }  // namespace
 
 TEST_CASE("a column of words is one value per word, in the column's place", "[unit][csv]") {
-    const auto dataset = parse("age,sex,ward,outcome\n40,f,\"a,b\",0\n60,m,d,1\n", words("refuse"));
+    const auto dataset = parse_mixed("age,sex,ward,outcome\n40,f,\"a,b\",0\n60,m,d,1\n", words("refuse"));
     REQUIRE(dataset);
     CHECK(dataset->shape == std::vector<std::int64_t>{6});
     CHECK(dataset->features == Floats{40, 1, 0, 1, 0, 0, 60, 0, 1, 0, 0, 1});
     CHECK(dataset->labels == std::vector<std::uint32_t>{0, 1});
     auto chosen = words("refuse");
     chosen.file.features = {"ward", "age"};  // in the order of a manifest
-    const auto by_manifest = parse("age,sex,ward,outcome\n40,anything,c,0\n", chosen);
+    const auto by_manifest = parse_mixed("age,sex,ward,outcome\n40,anything,c,0\n", chosen);
     REQUIRE(by_manifest);
     CHECK(by_manifest->features == Floats{0, 1, 0, 40});
     auto by_index = words("refuse");
     by_index.label = "last";
     by_index.categories = {{"1", {"f", "m"}}, {"2", {"c"}}};
-    CHECK(parse("40,f,c,0\n50,m,c,1\n", by_index)->features == Floats{40, 1, 0, 1, 50, 0, 1, 1});
+    CHECK(parse_mixed("40,f,c,0\n50,m,c,1\n", by_index)->features == Floats{40, 1, 0, 1, 50, 0, 1, 1});
 }
 
 TEST_CASE("a cell that says nothing is refused, left out with its row, or a number", "[unit][csv]") {
-    CHECK_THAT(refusal(table, words("refuse")), Contains("not_a_number") && Contains("row 3, column 1"));
-    const auto dropped = parse(table, words("drop"));
+    CHECK_THAT(mixed_refusal(table, words("refuse")), Contains("not_a_number") && Contains("row 3, column 1"));
+    const auto dropped = parse_mixed(table, words("drop"));
     REQUIRE(dropped);
     CHECK(dropped->size() == 1);
     CHECK(dropped->labels == std::vector<std::uint32_t>{0});
     std::string labelled(table.substr(0, table.rfind("70")));
-    const auto filled = parse(labelled, words("-1"));
+    const auto filled = parse_mixed(labelled, words("-1"));
     REQUIRE(filled);
     CHECK(filled->features == Floats{40, 1, 0, 1, 0, 0, -1, 0, 1, 0, 1, 0, 60, 0, 0, 0, 1, 0});
-    CHECK_THAT(refusal(table, words("-1")), Contains("missing_value") && Contains("row 5, column 4"));
-    CHECK_THAT(refusal("age,sex,ward,outcome\n,f,c,0\n", words("drop")),
+    CHECK_THAT(mixed_refusal(table, words("-1")), Contains("missing_value") && Contains("row 5, column 4"));
+    CHECK_THAT(mixed_refusal("age,sex,ward,outcome\n,f,c,0\n", words("drop")),
                Contains("no example without a missing value"));
     auto regression = words("drop");
     regression.target = Target::number;
-    const auto targets = parse(table, regression);
+    const auto targets = parse_mixed(table, regression);
     REQUIRE(targets);
     CHECK(targets->targets == Floats{0});
 }
 
 TEST_CASE("a word or column that is not there is named, with the nearest", "[unit][csv]") {
-    CHECK_THAT(refusal("age,sex,ward,outcome\n40,f,cc,0\n", words("refuse")),
+    CHECK_THAT(mixed_refusal("age,sex,ward,outcome\n40,f,cc,0\n", words("refuse")),
                Contains("unknown_word") && Contains("row 2, column 3") && Contains("did you mean 'c'?"));
-    CHECK_THAT(refusal("age,sex,ward,outcome\n40,\x1b[2J,c,0\n", words("refuse")), !Contains("\x1b"));
+    CHECK_THAT(mixed_refusal("age,sex,ward,outcome\n40,\x1b[2J,c,0\n", words("refuse")), !Contains("\x1b"));
     auto misspelt = words("refuse");
     misspelt.categories[0].column = "sexx";
-    CHECK_THAT(refusal(table, misspelt), Contains("no_such_column") && Contains("did you mean 'sex'?"));
+    CHECK_THAT(mixed_refusal(table, misspelt), Contains("no_such_column") && Contains("did you mean 'sex'?"));
     auto label = words("refuse");
     label.categories = {{"outcome", {"0", "1"}}};
-    CHECK_THAT(refusal(table, label), Contains("repeated_column") && Contains("classes"));
+    CHECK_THAT(mixed_refusal(table, label), Contains("repeated_column") && Contains("classes"));
 }
 
 TEST_CASE("a written part of a mixed table is read by the same options, value for value", "[property][csv]") {
-    const auto whole = parse(table, words("drop"));
+    const auto whole = parse_mixed(table, words("drop"));
     REQUIRE(whole);
     const auto text = encode_part(*whole);
     const TempFolder folder;

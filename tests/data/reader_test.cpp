@@ -12,7 +12,7 @@
 namespace causeway {
 namespace {
 
-const Bytes images = idx_bytes(0x08, {4, 2, 2}, byte_values(16, 256));
+const Bytes idx_images = idx_bytes(0x08, {4, 2, 2}, byte_values(16, 256));
 const Bytes labels = idx_bytes(0x08, {4}, byte_values(4, 2));
 
 void check_error(const Result<Dataset>& dataset, ErrorKind kind, std::string_view code) {
@@ -46,7 +46,7 @@ TEST_CASE("IDX images find their labels, packed or not, alone or in a folder", "
     for (const bool packed : {false, true}) {
         const TempFolder folder;
         const std::string tail = packed ? ".gz" : "";
-        const auto path = folder.put("t10k-images-idx3-ubyte" + tail, packed ? gzip(images) : images);
+        const auto path = folder.put("t10k-images-idx3-ubyte" + tail, packed ? gzip(idx_images) : idx_images);
         check_error(read_dataset(path, {}), ErrorKind::not_found, "no_labels");
         folder.put("t10k-labels-idx1-ubyte", labels);
         const auto dataset = read_dataset(path, {});
@@ -56,7 +56,7 @@ TEST_CASE("IDX images find their labels, packed or not, alone or in a folder", "
         REQUIRE(whole);
         CHECK(whole->shape == std::vector<std::int64_t>{2, 2, 1});
         CHECK(whole->features[15] == static_cast<float>(15.0 / 255));
-        folder.put("train-images-idx3-ubyte", images);
+        folder.put("train-images-idx3-ubyte", idx_images);
         check_error(read_dataset(folder.path(), {}), ErrorKind::invalid, "several_datasets");
     }
 }

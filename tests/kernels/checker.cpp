@@ -22,7 +22,7 @@ std::vector<Operand> operands_of(const Buffers& buffers) {
 }
 
 /// Device::open for backends that must exist: a missing one is a bug of the test.
-Device open(std::string_view backend, int threads) {
+Device open_backend(std::string_view backend, int threads) {
     auto device = Device::open(backend, {.threads = threads});
     ASSERT(device.has_value());
     return *std::move(device);
@@ -153,8 +153,8 @@ Result<Buffers> run(const Device& device, const Case& tested, const Buffers& ope
 Verdict check(std::string_view backend, const Case& tested, std::uint64_t seed) {
     Verdict verdict;
     const auto before = make_operands(tested, seed);
-    const auto expected = run(open("reference", 1), tested, before);
-    const auto device = open(backend, 1);
+    const auto expected = run(open_backend("reference", 1), tested, before);
+    const auto device = open_backend(backend, 1);
     const auto actual = run(device, tested, before);
     if (!actual && is_in(Compute::bf16, tested) && actual.error().kind == ErrorKind::unsupported) {
         verdict.declined = true;
@@ -166,7 +166,7 @@ Verdict check(std::string_view backend, const Case& tested, std::uint64_t seed) 
     }
     compare(tested, before, *expected, *actual, verdict);
     const auto again = run(device, tested, before);
-    const auto on_two = run(open(backend, 2), tested, before);
+    const auto on_two = run(open_backend(backend, 2), tested, before);
     verdict.repeats = again && same(*again, *actual);
     verdict.threads = on_two && same(*on_two, *actual);
     verdict.split = equal_in_parts(device, tested, before, *actual);

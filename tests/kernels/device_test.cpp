@@ -8,7 +8,7 @@
 namespace causeway {
 namespace {
 
-Device open(std::string_view name, int threads = 1) {
+Device open_device(std::string_view name, int threads = 1) {
     auto device = Device::open(name, {.threads = threads});
     REQUIRE(device.has_value());
     return *std::move(device);
@@ -17,7 +17,7 @@ Device open(std::string_view name, int threads = 1) {
 }  // namespace
 
 TEST_CASE("auto opens the cpu backend, whose signature names all that decides bits", "[kernels]") {
-    const auto device = open("auto", 2);
+    const auto device = open_device("auto", 2);
     CHECK(device.name() == "cpu");
     CHECK(device.signature().starts_with("cpu onednn-"));
     CHECK(device.signature().ends_with(" threads=2"));
@@ -42,7 +42,7 @@ TEST_CASE("a kind that a backend lacks is refused when it is prepared, not when 
     for (const auto name : backend_names()) {
         auto op = ops::relu(3);
         op.kind = CW_FIRST_FUSED + 999;
-        const auto plan = open(name).prepare(op);
+        const auto plan = open_device(name).prepare(op);
         REQUIRE_FALSE(plan.has_value());
         CHECK(plan.error().kind == ErrorKind::unsupported);
         CHECK(plan.error().code == "kernel_unsupported");
@@ -61,7 +61,7 @@ TEST_CASE("every backend has every required kind", "[kernels]") {
 }
 
 TEST_CASE("an op that contradicts its kind is invalid", "[kernels]") {
-    const auto device = open("cpu");
+    const auto device = open_device("cpu");
     const auto code_of = [&](const cw_op& op) {
         const auto plan = device.prepare(op);
         return plan ? std::string("accepted") : plan.error().code;
@@ -87,13 +87,13 @@ TEST_CASE("an op that contradicts its kind is invalid", "[kernels]") {
 TEST_CASE("strides that are not dense are unsupported", "[kernels]") {
     auto op = ops::matmul({.batch = 2, .inputs = 3, .outputs = 4});
     op.operands[0].strides[0] = 7;
-    const auto plan = open("cpu").prepare(op);
+    const auto plan = open_device("cpu").prepare(op);
     REQUIRE_FALSE(plan.has_value());
     CHECK(plan.error().code == "kernel_unsupported");
 }
 
 TEST_CASE("a plan of a streaming kind takes any length at each run", "[kernels]") {
-    auto plan = open("cpu").prepare(ops::axpy());
+    auto plan = open_device("cpu").prepare(ops::axpy());
     REQUIRE(plan.has_value());
     for (const std::size_t n : {0u, 1u, 7u, 100u}) {
         const std::vector<float> x(n, 2.0f);
@@ -104,7 +104,7 @@ TEST_CASE("a plan of a streaming kind takes any length at each run", "[kernels]"
 }
 
 TEST_CASE("a plan keeps its device alive", "[kernels]") {
-    auto plan = open("cpu").prepare(ops::matmul({.batch = 1, .inputs = 2, .outputs = 1}));
+    auto plan = open_device("cpu").prepare(ops::matmul({.batch = 1, .inputs = 2, .outputs = 1}));
     REQUIRE(plan.has_value());
     const std::vector<float> x{2, 3}, w{10, 100}, b{1};
     std::vector<float> y(1);
@@ -114,7 +114,7 @@ TEST_CASE("a plan keeps its device alive", "[kernels]") {
 
 TEST_CASE("memory of a device is aligned, zero bytes included, and copies move it", "[kernels]") {
     for (const auto name : backend_names()) {
-        const auto device = open(name);
+        const auto device = open_device(name);
         for (const std::uint64_t bytes : {0u, 1u, 64u, 1000u}) {
             const auto memory = device.allocate(bytes);
             REQUIRE(memory.has_value());
@@ -129,13 +129,13 @@ TEST_CASE("memory of a device is aligned, zero bytes included, and copies move i
 }
 
 TEST_CASE("memory that the machine does not have is refused as overloaded", "[kernels]") {
-    const auto memory = open("cpu").allocate(~std::uint64_t{0} - 1);
+    const auto memory = open_device("cpu").allocate(~std::uint64_t{0} - 1);
     REQUIRE_FALSE(memory.has_value());
     CHECK(memory.error().kind == ErrorKind::overloaded);
 }
 
 TEST_CASE("a cache prepares an op once and tells apart what differs", "[kernels]") {
-    PlanCache plans(open("cpu"));
+    PlanCache plans(open_device("cpu"));
     const auto first = plans.get(ops::relu(3));
     const auto second = plans.get(ops::relu(3));
     const auto other = plans.get(ops::relu(4));
@@ -145,7 +145,7 @@ TEST_CASE("a cache prepares an op once and tells apart what differs", "[kernels]
 }
 
 TEST_CASE("a cache of plans has a limit", "[kernels]") {
-    PlanCache plans(open("reference"));
+    PlanCache plans(open_device("reference"));
     for (std::int64_t n = 0; n < 4096; ++n) {
         REQUIRE(plans.get(ops::relu(n)).has_value());
     }

@@ -6,30 +6,29 @@
 namespace causeway {
 namespace {
 
-Chain ruled(const std::vector<std::string>& layers, BatchNormRule rule, const Shape& input = {8, 8, 3}) {
-    auto chain = Chain::parse(layers, input, "cross-entropy", rule);
+Chain ruled(const std::vector<std::string>& norm_layers, BatchNormRule rule, const Shape& input = {8, 8, 3}) {
+    auto chain = Chain::parse(norm_layers, input, "cross-entropy", rule);
     REQUIRE(chain);
     return *chain;
 }
 
-const std::vector<std::string> layers = {"conv 16 3x3", "batchnorm",     "relu",
-                                         "residual 16", "residual 24 stride 2 groupnorm 3",
-                                         "flatten",     "dense 7",        "batchnorm",
-                                         "dense 3"};
+const std::vector<std::string> norm_layers = {
+    "conv 16 3x3", "batchnorm", "relu",      "residual 16", "residual 24 stride 2 groupnorm 3",
+    "flatten",     "dense 7",   "batchnorm", "dense 3"};
 
-std::size_t code_of(const Status& status, std::string_view code) {
+std::size_t rule_code_of(const Status& status, std::string_view code) {
     return status || status.error().code != code ? 0 : 1;
 }
 
 }  // namespace
 
 TEST_CASE("a rule rewrites the norms that do not say it themselves, and no others", "[unit][layers]") {
-    CHECK(ruled(layers, BatchNormRule::average) == make_chain(layers, {8, 8, 3}));
-    CHECK(ruled(layers, BatchNormRule::local) ==
+    CHECK(ruled(norm_layers, BatchNormRule::average) == make_chain(norm_layers, {8, 8, 3}));
+    CHECK(ruled(norm_layers, BatchNormRule::local) ==
           make_chain({"conv 16 3x3", "batchnorm local", "relu", "residual 16 local", "residual 24 stride 2 groupnorm 3",
                       "flatten", "dense 7", "batchnorm local", "dense 3"},
                      {8, 8, 3}));
-    CHECK(ruled(layers, BatchNormRule::group) ==
+    CHECK(ruled(norm_layers, BatchNormRule::group) ==
           make_chain({"conv 16 3x3", "groupnorm 4", "relu", "residual 16 groupnorm 4",
                       "residual 24 stride 2 groupnorm 3", "flatten", "dense 7", "groupnorm 1", "dense 3"},
                      {8, 8, 3}));
@@ -53,10 +52,10 @@ TEST_CASE("groups divide the channels, are at most 32, and have at least four ch
 }
 
 TEST_CASE("local tensors are those of local norms alone, and the rest is the whole rest", "[unit][layers]") {
-    const Chain chain = ruled(layers, BatchNormRule::local);
+    const Chain chain = ruled(norm_layers, BatchNormRule::local);
     const auto& table = chain.table();
     REQUIRE(has_local_tensors(table));
-    CHECK_FALSE(has_local_tensors(ruled(layers, BatchNormRule::group).table()));
+    CHECK_FALSE(has_local_tensors(ruled(norm_layers, BatchNormRule::group).table()));
     for (const TensorInfo& tensor : table.tensors) {
         const bool norm = tensor.name.find("norm") != std::string::npos && tensor.name.find("residual2") != 0;
         CAPTURE(tensor.name);
@@ -81,7 +80,7 @@ TEST_CASE("local layers compute what the others do", "[unit][layers]") {
 
 TEST_CASE("what a node keeps comes back into the next model, the newest that is not of a later round",
           "[unit][local]") {
-    const Chain chain = ruled(layers, BatchNormRule::local);
+    const Chain chain = ruled(norm_layers, BatchNormRule::local);
     const auto& table = chain.table();
     const auto model = [&](float value) {
         ModelState state = initial_model(chain, 1);
@@ -117,20 +116,21 @@ TEST_CASE("a kept section that is damaged or of another model is refused, whatev
     const Chain other = ruled({"dense 6", "batchnorm", "dense 3"}, BatchNormRule::local, {5});
     ModelState state = initial_model(chain, 1);
     const Bytes good = must(keep_local(chain.table(), {}, 1, state));
-    CHECK(code_of(put_local(other.table(), good, 1, state), "bad_local_state") == 0);  // runs out of bytes: truncated
+    CHECK(rule_code_of(put_local(other.table(), good, 1, state), "bad_local_state") ==
+          0);  // runs out of bytes: truncated
     CHECK_FALSE(put_local(other.table(), good, 1, state));
     for (std::size_t size = 0; size < good.size(); ++size) {
         CHECK_FALSE(put_local(chain.table(), ByteView(good).first(size), 1, state));
     }
     Bytes longer = good;
     longer.push_back(std::byte{0});
-    CHECK(code_of(put_local(chain.table(), longer, 1, state), "bad_local_state") == 1);
+    CHECK(rule_code_of(put_local(chain.table(), longer, 1, state), "bad_local_state") == 1);
     Bytes count = good;
     count[0] = std::byte{3};
-    CHECK(code_of(put_local(chain.table(), count, 1, state), "bad_local_state") == 1);
+    CHECK(rule_code_of(put_local(chain.table(), count, 1, state), "bad_local_state") == 1);
     state.trainable.values.assign(state.trainable.values.size(), NAN);
     const Bytes nan = must(keep_local(chain.table(), {}, 1, state));
-    CHECK(code_of(put_local(chain.table(), nan, 1, state), "bad_local_state") == 1);
+    CHECK(rule_code_of(put_local(chain.table(), nan, 1, state), "bad_local_state") == 1);
 }
 
 }  // namespace causeway

@@ -10,7 +10,7 @@ namespace {
 const std::vector<std::string> hard = {
     "conv 4 3x3", "batchnorm", "relu", "dropout 0.3", "maxpool 2", "residual 6 stride 2", "residual 6", "dropout 0.2",
     "flatten",    "dense 8",   "relu", "dropout 0.5", "dense 3"};
-const Shape image{8, 8, 1};
+const Shape program_image{8, 8, 1};
 
 /// The plain program with blocks of so many layers recomputed.
 Program recomputed_program(const Chain& chain, std::uint32_t layers) {
@@ -59,7 +59,7 @@ TEST_CASE("recomputed blocks of any size give the bits of a run that keeps every
     const std::string backend = GENERATE("reference", "cpu");
     const std::uint32_t layers = GENERATE(1u, 2u, 3u, 5u, 40u);
     CAPTURE(backend, layers);
-    const Chain chain = make_chain(hard, image);
+    const Chain chain = make_chain(hard, program_image);
     MemoryIo io = clusters(20, 64, 3, 41);
     TrainJob job = hard_job(chain);
     Trainer trainer = open_trainer(backend);
@@ -80,7 +80,7 @@ TEST_CASE("recomputed blocks of any size give the bits of a run that keeps every
 
 TEST_CASE("a microbatch of a whole batch is the batch, and cuts do not change smaller ones", "[property][program]") {
     const std::string backend = GENERATE("reference", "cpu");
-    const Chain chain = make_chain(hard, image);
+    const Chain chain = make_chain(hard, program_image);
     MemoryIo io = clusters(20, 64, 3, 42);
     TrainJob job = hard_job(chain);
     Trainer trainer = open_trainer(backend);

@@ -6,7 +6,7 @@ namespace causeway {
 namespace {
 
 const std::vector<std::string> network = {"conv 6 3x3", "relu", "maxpool 2", "flatten", "dense 24", "relu", "dense 4"};
-const Shape image{6, 6, 2};
+const Shape compute_image{6, 6, 2};
 
 MemoryIo images() {
     return clusters(44, 72, 4, 5);
@@ -17,13 +17,13 @@ bool has_bf16(const std::string& backend) {
 }
 
 TrainJob job_with(const std::string& optimizer) {
-    TrainJob job = make_job(make_chain(network, image), 3, optimizer);
+    TrainJob job = make_job(make_chain(network, compute_image), 3, optimizer);
     job.batch = 16;
     job.local_epochs = 3;
     return job;
 }
 
-TrainResult train(const std::string& backend, const TrainJob& job) {
+TrainResult train_computing(const std::string& backend, const TrainJob& job) {
     Trainer trainer = open_trainer(backend);
     MemoryIo io = images();
     return must(trainer.train(job, io));
@@ -46,10 +46,10 @@ TEST_CASE("training in bf16 does what the reference's emulation does, and not wh
         WARN("this processor has no bf16: only the reference can compute in it");
         return;
     }
-    const auto f32 = train("cpu", job_with("sgd learning_rate=0.05 momentum=0.9")).end.trainable.values;
+    const auto f32 = train_computing("cpu", job_with("sgd learning_rate=0.05 momentum=0.9")).end.trainable.values;
     const auto job = job_with("sgd learning_rate=0.05 momentum=0.9 compute=bf16");
-    const auto cpu = train("cpu", job).end.trainable.values;
-    const auto reference = train("reference", job).end.trainable.values;
+    const auto cpu = train_computing("cpu", job).end.trainable.values;
+    const auto reference = train_computing("reference", job).end.trainable.values;
     double apart = 0;
     for (std::size_t i = 0; i < cpu.size(); ++i) {
         // A value beside a tie of the rounding may fall to either side: half a unit of bf16, 2^-9 of a factor.
@@ -65,17 +65,18 @@ TEST_CASE("in bf16 too a chain cut anywhere gives the bits of the whole one", "[
         return;
     }
     TrainJob job = job_with("sgd learning_rate=0.05 momentum=0.9 compute=bf16");
-    const TrainResult whole = train(backend, job);
+    const TrainResult whole = train_computing(backend, job);
     for (std::uint32_t cut = 1; cut < job.chain.layer_count(); ++cut) {
         CAPTURE(backend, cut);
         job.program = cut_program(job.chain, cut);
-        REQUIRE(same_bits(train(backend, job).end.trainable.values, whole.end.trainable.values));
+        REQUIRE(same_bits(train_computing(backend, job).end.trainable.values, whole.end.trainable.values));
     }
 }
 
 TEST_CASE("training by Winograd's convolutions comes to f32's values but for roundings, and to the same each time",
           "[kernels][compute]") {
-    const Chain chain = make_chain({"conv 32 3x3", "relu", "conv 32 3x3", "maxpool 2", "flatten", "dense 4"}, image);
+    const Chain chain =
+        make_chain({"conv 32 3x3", "relu", "conv 32 3x3", "maxpool 2", "flatten", "dense 4"}, compute_image);
     const auto trained = [&](const std::string& compute) {
         TrainJob job = make_job(chain, 3, "sgd learning_rate=0.02 compute=" + compute);
         job.batch = 16;
@@ -94,15 +95,15 @@ TEST_CASE("training by Winograd's convolutions comes to f32's values but for rou
 
 TEST_CASE("weights that were packed are packed anew after a step", "[property][compute]") {
     const TrainJob job = in_parts(job_with("sgd learning_rate=0.1 momentum=0.9"));
-    const auto cpu = train("cpu", job).end.trainable.values;
-    const auto reference = train("reference", job).end.trainable.values;  // packs nothing
+    const auto cpu = train_computing("cpu", job).end.trainable.values;
+    const auto reference = train_computing("reference", job).end.trainable.values;  // packs nothing
     for (std::size_t i = 0; i < cpu.size(); ++i) {
         REQUIRE(cpu[i] == Approx(reference[i]).margin(2e-4));
     }
 }
 
 TEST_CASE("packed weights give the scores of plain ones, bit for bit", "[property][compute]") {
-    const Chain chain = make_chain(network, image);
+    const Chain chain = make_chain(network, compute_image);
     const ModelState state = initial_model(chain, 3);
     const MemoryIo all = images();
     constexpr std::size_t batch = 11, classes = 4;

@@ -31,14 +31,14 @@ std::vector<float> gradient_of(Trainer& trainer, const Chain& chain, const Model
     return hook.values;
 }
 
-struct Net {
+struct GradientNet {
     std::vector<std::string> layers;
     Shape input;
     std::string loss = "cross-entropy";
 };
 
 /// Each kind of layer with parameters below it, so that its input's gradient counts, and each loss with its options.
-const std::vector<Net> nets = {
+const std::vector<GradientNet> gradient_nets = {
     {{"dense 7", "relu", "dense 3"}, {5}},
     {{"dense 7", "gelu", "dense 3"}, {5}},
     {{"dense 7", "silu", "dense 3"}, {5}},
@@ -61,7 +61,7 @@ const std::vector<Net> nets = {
     {{"dense 6", "gelu", "dense 3"}, {5}, "binary-cross-entropy"},
 };
 
-std::string name_of(const Net& net) {
+std::string name_of_net(const GradientNet& net) {
     std::string name;
     for (const auto& layer : net.layers) {
         name += layer + "; ";
@@ -95,7 +95,7 @@ ModelState uneven_model(const Chain& chain, std::uint64_t seed) {
 
 TEST_CASE("each parameter's gradient is the slope of the loss written in double", "[property][gradient]") {
     const std::uint64_t seed = GENERATE(21, 22);
-    for (const Net& net : nets) {
+    for (const GradientNet& net : gradient_nets) {
         const Chain chain = make_chain(net.layers, net.input, net.loss);
         MemoryIo io = examples_of(chain, seed);
         const ModelState state = uneven_model(chain, seed);
@@ -106,7 +106,7 @@ TEST_CASE("each parameter's gradient is the slope of the loss written in double"
             largest = std::max(largest, std::abs(slope));
         }
         for (const std::string backend : {"reference", "cpu"}) {
-            CAPTURE(backend, name_of(net), seed);
+            CAPTURE(backend, name_of_net(net), seed);
             Trainer trainer = open_trainer(backend);
             const auto gradient = gradient_of(trainer, chain, state, io);
             REQUIRE(slopes.size() == gradient.size());

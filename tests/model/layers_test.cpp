@@ -6,13 +6,13 @@
 namespace causeway {
 namespace {
 
-struct Net {
+struct LayersNet {
     std::vector<std::string> layers;
     Shape input;
 };
 
 /// One net per layer kind, small enough that the reference runs it hundreds of times.
-const std::vector<Net> nets = {
+const std::vector<LayersNet> layer_nets = {
     {{"conv 4 3x3", "gelu", "conv 3 3x3 stride 2", "flatten", "dense 3"}, {5, 6, 2}},
     {{"conv 4 2x3 valid", "silu", "conv 6 3x3 pad 2 groups 2 nobias", "globalavgpool", "dense 3"}, {5, 4, 3}},
     {{"conv 4 3x3", "maxpool 2", "gelu", "avgpool 2", "flatten", "dense 3"}, {8, 8, 1}},
@@ -26,7 +26,7 @@ const std::vector<Net> nets = {
     {{"dense 8", "dropout 0.4", "silu", "dropout 0.2", "dense 3"}, {6}},
 };
 
-std::string name_of(const Net& net) {
+std::string name_of_layers(const LayersNet& net) {
     std::string name;
     for (const auto& layer : net.layers) {
         name += layer + "; ";
@@ -74,11 +74,11 @@ Slope slope_of(Trainer& trainer, const Chain& chain, const ModelState& state, Me
 TEST_CASE("along random directions each layer's loss has the slope that its gradient says", "[property][layers]") {
     const std::string backend = GENERATE("reference", "cpu");
     const std::uint64_t seed = 31;
-    for (const Net& net : nets) {
-        if (name_of(net).find("residual") != std::string::npos) {
+    for (const LayersNet& net : layer_nets) {
+        if (name_of_layers(net).find("residual") != std::string::npos) {
             continue;  // its relus open and close on the way: the golden ResNet-18 holds its gradient to much less
         }
-        CAPTURE(backend, name_of(net), seed);
+        CAPTURE(backend, name_of_layers(net), seed);
         const Chain chain = make_chain(net.layers, net.input);
         MemoryIo io = clusters(6, width_of(net.input), 3, seed);
         const ModelState state = initial_model(chain, seed);
@@ -102,7 +102,7 @@ TEST_CASE("along random directions each layer's loss has the slope that its grad
             const double measured =
                 (slope_of(trainer, chain, above, io).loss - slope_of(trainer, chain, below, io).loss) / (2 * h);
             // One window whose largest place changes on the way moves the slope by a few percent.
-            const double share = name_of(net).find("maxpool") == std::string::npos ? 0.02 : 0.1;
+            const double share = name_of_layers(net).find("maxpool") == std::string::npos ? 0.02 : 0.1;
             REQUIRE(measured == Approx(slope).margin(2e-4 * std::sqrt(length)).epsilon(share));
         }
     }
@@ -110,7 +110,7 @@ TEST_CASE("along random directions each layer's loss has the slope that its grad
 
 TEST_CASE("no kind of layer is left out of these tests", "[unit][layers]") {
     for (const LayerKind* kind : layer_kinds()) {
-        const bool here = std::ranges::any_of(nets, [&](const Net& net) {
+        const bool here = std::ranges::any_of(layer_nets, [&](const LayersNet& net) {
             return std::ranges::any_of(net.layers, [&](const std::string& layer) {
                 return layer == kind->name || layer.starts_with(std::string(kind->name) + " ");
             });
@@ -121,8 +121,8 @@ TEST_CASE("no kind of layer is left out of these tests", "[unit][layers]") {
 }
 
 TEST_CASE("each layer computes on the cpu what the reference does", "[kernels][layers]") {
-    for (const Net& net : nets) {
-        CAPTURE(name_of(net));
+    for (const LayersNet& net : layer_nets) {
+        CAPTURE(name_of_layers(net));
         const Chain chain = make_chain(net.layers, net.input);
         MemoryIo io = clusters(6, width_of(net.input), 3, 9);
         const ModelState state = initial_model(chain, 9);
@@ -137,11 +137,11 @@ TEST_CASE("each layer computes on the cpu what the reference does", "[kernels][l
 }
 
 TEST_CASE("every net cut anywhere gives the bits of the whole one, with dropout and batch norm", "[property][layers]") {
-    auto all = nets;
+    auto all = layer_nets;
     all.push_back({{"cnn-small 3"}, {8, 8, 1}});
     all.push_back({{"mlp 3"}, {4, 2}});
     all.push_back({{"logistic 3"}, {4, 2}});
-    for (const Net& net : all) {
+    for (const LayersNet& net : all) {
         const Chain chain = make_chain(net.layers, net.input);
         const MemoryIo io = clusters(11, width_of(net.input), 3, 12);
         TrainJob job = make_job(chain, 12, "sgd learning_rate=0.05 momentum=0.9");
@@ -152,7 +152,7 @@ TEST_CASE("every net cut anywhere gives the bits of the whole one, with dropout 
         MemoryIo first = io;
         const TrainResult whole = must(trainer.train(job, first));
         for (std::uint32_t cut = 1; cut < chain.layer_count(); ++cut) {
-            CAPTURE(name_of(net), cut);
+            CAPTURE(name_of_layers(net), cut);
             job.program = cut_program(chain, cut);
             MemoryIo again = io;
             const TrainResult parts = must(trainer.train(job, again));
@@ -164,12 +164,12 @@ TEST_CASE("every net cut anywhere gives the bits of the whole one, with dropout 
 }
 
 TEST_CASE("layers that work example by example do not care about microbatches but for rounding", "[property][layers]") {
-    for (const Net& net : nets) {
+    for (const LayersNet& net : layer_nets) {
         const Chain chain = make_chain(net.layers, net.input);
         if (chain.table().arena_size(ArenaKind::buffers) > 0) {
             continue;  // batch norm's statistics are those of the microbatch
         }
-        CAPTURE(name_of(net));
+        CAPTURE(name_of_layers(net));
         const MemoryIo io = clusters(12, width_of(net.input), 3, 13);
         TrainJob job = make_job(chain, 13, "sgd learning_rate=0.05");
         job.batch = 6;

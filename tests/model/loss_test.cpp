@@ -6,7 +6,7 @@
 namespace causeway {
 namespace {
 
-std::string code_of(std::string_view text) {
+std::string loss_code_of(std::string_view text) {
     const auto loss = parse_loss(text);
     return loss ? "" : loss.error().code;
 }
@@ -50,7 +50,7 @@ TEST_CASE("a loss's text gives the loss back, and only what differs from the pla
           "cross-entropy weights=", "cross-entropy weights=1,,2", "cross-entropy weights=-1,2", "cross-entropy sharp",
           "mean-squared-error smoothing=0.1", "cross-entropy weights=1,2 weights=1,2"}) {
         CAPTURE(text);
-        REQUIRE(code_of(text) == "bad_loss");
+        REQUIRE(loss_code_of(text) == "bad_loss");
     }
     REQUIRE_THAT(parse_loss("mean-square-error").error().message, Catch::Contains("\"mean-squared-error\""));
     REQUIRE_FALSE(parse_loss(std::string(100'000, 'a')));

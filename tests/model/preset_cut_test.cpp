@@ -6,7 +6,7 @@ namespace causeway {
 namespace {
 
 /// Two optimizer steps are enough for a difference to reach the parameters.
-TrainJob job_of(const Chain& chain) {
+TrainJob preset_job_of(const Chain& chain) {
     TrainJob job = make_job(chain, 61, "sgd learning_rate=0.05 momentum=0.9");
     job.optimizer.rule.clip_norm = 0.05;  // below the gradient's norm: it acts
     job.batch = 3;
@@ -38,7 +38,7 @@ TEST_CASE("every preset cut at every place gives the bits of the whole one, drop
         const Chain chain =
             make_chain({"dropout 0.1", std::string(preset.name) + " 3", "dropout 0.2", "dense 3"}, {8, 8, 3});
         MemoryIo io = clusters(6, 192, 3, 61);
-        TrainJob job = job_of(chain);
+        TrainJob job = preset_job_of(chain);
         job.optimizer.rule.compute = compute;
         Trainer trainer = open_trainer("cpu");
         job.program = program_of(chain, 0);

@@ -27,7 +27,7 @@ Program snapshot_program(const Chain& chain) {
     return program;
 }
 
-TrainJob job_of(const Chain& chain, const std::string& optimizer) {
+TrainJob snapshot_job_of(const Chain& chain, const std::string& optimizer) {
     TrainJob job = make_job(chain, 51, optimizer);
     job.program = snapshot_program(chain);
     job.batch = 6;
@@ -37,10 +37,10 @@ TrainJob job_of(const Chain& chain, const std::string& optimizer) {
     return job;
 }
 
-const std::vector<std::string> layers = {"conv 4 3x3", "batchnorm", "relu",   "dropout 0.3",
-                                         "residual 4", "flatten",   "dense 3"};
+const std::vector<std::string> snapshot_layers = {"conv 4 3x3", "batchnorm", "relu",   "dropout 0.3",
+                                                  "residual 4", "flatten",   "dense 3"};
 
-std::string code_of(const Result<TrainResult>& result) {
+std::string snapshot_code_of(const Result<TrainResult>& result) {
     return result ? "ok" : result.error().code;
 }
 
@@ -52,9 +52,9 @@ TEST_CASE("a run that goes on from any of its snapshots ends with the bits of on
     const std::string optimizer = GENERATE("sgd learning_rate=0.05 momentum=0.9 clip_norm=0.4",
                                            "adamw learning_rate=0.01 schedule=cosine rounds=6 factor=0.1");
     CAPTURE(backend, optimizer);
-    const Chain chain = make_chain(layers, {5, 5, 1});
+    const Chain chain = make_chain(snapshot_layers, {5, 5, 1});
     KeepingIo io = keeping(clusters(20, 25, 3, 51));
-    const TrainJob job = job_of(chain, optimizer);
+    const TrainJob job = snapshot_job_of(chain, optimizer);
     Trainer trainer = open_trainer(backend);
     const TrainResult undisturbed = must(trainer.train(job, io));
     REQUIRE(io.kept.size() == 12);  // three epochs of 6, 6, 6 and 2 examples
@@ -77,9 +77,9 @@ TEST_CASE("a run that goes on from any of its snapshots ends with the bits of on
 }
 
 TEST_CASE("snapshots that nobody wants cost nothing and change nothing", "[unit][snapshot]") {
-    const Chain chain = make_chain(layers, {5, 5, 1});
+    const Chain chain = make_chain(snapshot_layers, {5, 5, 1});
     MemoryIo io = clusters(20, 25, 3, 51);
-    TrainJob job = job_of(chain, "sgd momentum=0.9");
+    TrainJob job = snapshot_job_of(chain, "sgd momentum=0.9");
     Trainer trainer = open_trainer("cpu");
     const TrainResult with = must(trainer.train(job, io));
     job.program.instructions[0].body[0].body.pop_back();
@@ -87,9 +87,9 @@ TEST_CASE("snapshots that nobody wants cost nothing and change nothing", "[unit]
 }
 
 TEST_CASE("a kept run of another job is refused before its first step", "[unit][snapshot]") {
-    const Chain chain = make_chain(layers, {5, 5, 1});
+    const Chain chain = make_chain(snapshot_layers, {5, 5, 1});
     KeepingIo io = keeping(clusters(20, 25, 3, 51));
-    const TrainJob job = job_of(chain, "sgd momentum=0.9");
+    const TrainJob job = snapshot_job_of(chain, "sgd momentum=0.9");
     Trainer trainer = open_trainer("cpu");
     must(trainer.train(job, io));
     const RunSnapshot kept = must(decode_run(io.kept.at(6)));
@@ -101,7 +101,7 @@ TEST_CASE("a kept run of another job is refused before its first step", "[unit][
         fresh.asked.clear();
         const auto result = trainer.train(other, fresh);
         REQUIRE(fresh.asked.empty());
-        return code_of(result);
+        return snapshot_code_of(result);
     };
     REQUIRE(refused([](TrainJob& other) { other.resume->place.batch = 4; }) == "snapshot_mismatch");
     REQUIRE(refused([](TrainJob& other) { other.resume->place.batch = UINT64_MAX; }) == "snapshot_mismatch");
@@ -115,13 +115,13 @@ TEST_CASE("a kept run of another job is refused before its first step", "[unit][
     TrainJob other_program = job;
     other_program.program = plain_program(chain);
     other_program.resume = kept;
-    REQUIRE(code_of(trainer.train(other_program, io)) == "snapshot_mismatch");
+    REQUIRE(snapshot_code_of(trainer.train(other_program, io)) == "snapshot_mismatch");
 }
 
 TEST_CASE("bytes of a kept run are read whole or refused", "[fuzz][snapshot]") {
     const Chain chain = make_chain({"dense 3"}, {4});
     KeepingIo io = keeping(clusters(8, 4, 3, 52));
-    TrainJob job = job_of(chain, "sgd momentum=0.9");
+    TrainJob job = snapshot_job_of(chain, "sgd momentum=0.9");
     Trainer trainer = open_trainer("cpu");
     must(trainer.train(job, io));
     const Bytes whole = io.kept.at(1);

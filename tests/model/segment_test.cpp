@@ -8,7 +8,7 @@
 namespace causeway {
 namespace {
 
-const std::vector<std::string> mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
+const std::vector<std::string> segment_mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
 
 /// One cell's side of a set of in-memory lines: what was sent to a cell waits there by kind.
 struct Lines {
@@ -108,7 +108,7 @@ TrainJob small_job(const Chain& chain, const std::string& optimizer) {
 TEST_CASE("client and host segments give the bits of the whole chain, for every cut", "[property][segment]") {
     const std::string backend = GENERATE("reference", "cpu");
     const std::string optimizer = GENERATE("sgd learning_rate=0.05 momentum=0.9", "adamw learning_rate=0.003");
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     const TrainJob job = small_job(chain, optimizer);
     Trainer trainer = open_trainer(backend);
@@ -125,7 +125,7 @@ TEST_CASE("client and host segments give the bits of the whole chain, for every 
 }
 
 TEST_CASE("both ends of the chain on one node give the same bits, and no label leaves it", "[property][segment]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     const TrainJob job = small_job(chain, "sgd learning_rate=0.05 momentum=0.9");
     Trainer trainer = open_trainer("cpu");
@@ -155,7 +155,7 @@ TEST_CASE("both ends of the chain on one node give the same bits, and no label l
 }
 
 TEST_CASE("what a peer sends out of place or out of shape ends the run with its name", "[unit][segment]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     const MemoryIo io = clusters(20, 12, 4, 8);
     const TrainJob job = small_job(chain, "sgd learning_rate=0.05");
     const CellWork host = client_and_host(chain, 3)[1];
@@ -183,7 +183,7 @@ TEST_CASE("what a peer sends out of place or out of shape ends the run with its 
 }
 
 TEST_CASE("a node is not given a program for layers that it does not hold", "[unit][segment]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     const TrainJob job = small_job(chain, "sgd learning_rate=0.05");
     Trainer trainer = open_trainer("reference");
     MemoryIo io = clusters(20, 12, 4, 8);
@@ -201,7 +201,7 @@ TEST_CASE("a node is not given a program for layers that it does not hold", "[un
 }
 
 TEST_CASE("a bound on the whole gradient is refused before a part of the model trains", "[unit][segment]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     const TrainJob job = small_job(chain, "sgd learning_rate=0.05 clip_norm=1");
     Trainer trainer = open_trainer("reference");
     MemoryIo io = clusters(20, 12, 4, 8);
@@ -217,7 +217,7 @@ TEST_CASE("a bound on the whole gradient is refused before a part of the model t
 }
 
 TEST_CASE("a segment's text is read back, and what is none is refused", "[unit][segment]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(segment_mlp, {3, 4});
     for (const std::string text : {"[0, 6)", "[2, 4)", "[0, 1) [3, 6)"}) {
         REQUIRE(to_text(must(parse_intervals(text))) == text);
         REQUIRE(Segment::make(chain, must(parse_intervals(text))));

@@ -13,7 +13,7 @@ constexpr float rate = 0.1f, momentum = 0.5f;
 constexpr std::uint32_t batch = 4, epochs = 2;
 constexpr std::size_t examples = 18, batches = 5;  // the last one is short
 
-TrainJob job_of(const Chain& chain, const std::string& optimizer) {
+TrainJob stash_job_of(const Chain& chain, const std::string& optimizer) {
     TrainJob job = make_job(chain, 71, optimizer);
     job.batch = batch;
     job.local_epochs = epochs;
@@ -61,7 +61,7 @@ std::vector<float> gradient_at(Trainer& trainer, const Chain& chain, const std::
     KeepOne hook;
     hook.wanted = number;
     hook.values.resize(chain.parameter_count());
-    TrainJob job = job_of(chain, "sgd learning_rate=0");
+    TrainJob job = stash_job_of(chain, "sgd learning_rate=0");
     job.start.trainable.values = parameters;
     job.hook = &hook;
     auto& body = job.program.instructions[0].body[0].body;
@@ -108,7 +108,7 @@ TEST_CASE("a program that stashes passes keeps a version of the parameters for e
     MemoryIo io = clusters(examples, 6, 3, 71);
     Trainer trainer = open_trainer("cpu");
     const auto expected = by_hand(trainer, chain, io, passes);
-    TrainJob job = job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
+    TrainJob job = stash_job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
     for (const std::uint32_t cut : {0u, 2u, 4u}) {
         CAPTURE(cut);
         job.program = stashing_program(chain, passes, cut);
@@ -128,7 +128,7 @@ TEST_CASE("what stays inside layers belongs to its batch: norms, windows and blo
                                    {6, 6, 1});
     MemoryIo io = clusters(examples, 36, 3, 72);
     Trainer trainer = open_trainer("cpu");
-    TrainJob job = job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
+    TrainJob job = stash_job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
     for (const std::uint32_t passes : {0u, 1u, 3u}) {
         CAPTURE(passes);
         const auto expected = by_hand(trainer, chain, io, passes);
@@ -141,7 +141,7 @@ TEST_CASE("a run that stashes leaves nothing behind for the next one on the same
     const Chain chain = make_chain({"dense 9", "gelu", "dense 3"}, {6});
     MemoryIo io = clusters(examples, 6, 3, 73);
     Trainer trainer = open_trainer("cpu"), fresh = open_trainer("cpu");
-    TrainJob late = job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
+    TrainJob late = stash_job_of(chain, "sgd learning_rate=0.1 momentum=0.5");
     TrainJob plain = late;
     late.program = stashing_program(chain, 3, 0);
     const TrainResult first = must(trainer.train(late, io));

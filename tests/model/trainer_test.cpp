@@ -6,7 +6,7 @@
 namespace causeway {
 namespace {
 
-const std::vector<std::string> mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
+const std::vector<std::string> trainer_mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
 
 /// One step of SGD over the whole set, straight on the kernels: the oracle for bits.
 std::vector<float> sgd_by_hand(const std::string& backend, std::vector<float> theta, const MemoryIo& io,
@@ -39,7 +39,7 @@ std::vector<float> sgd_by_hand(const std::string& backend, std::vector<float> th
     return theta;
 }
 
-TrainResult train(const std::string& backend, const TrainJob& job, MemoryIo io, int threads = 1) {
+TrainResult train_program(const std::string& backend, const TrainJob& job, MemoryIo io, int threads = 1) {
     Trainer trainer = open_trainer(backend, threads);
     return must(trainer.train(job, io));
 }
@@ -53,18 +53,18 @@ TEST_CASE("one epoch of the full batch is one step of plain SGD, bit for bit", "
     const MemoryIo io = clusters(50, 6, 3, 4);
     const TrainJob job = make_job(chain, 4, "sgd learning_rate=0.1");
     const auto expected = sgd_by_hand(backend, job.start.trainable.values, io, 12, 3, 0.1);
-    REQUIRE(same_bits(train(backend, job, io).end.trainable.values, expected));
+    REQUIRE(same_bits(train_program(backend, job, io).end.trainable.values, expected));
 }
 
 TEST_CASE("the cpu backend agrees with the reference over many steps", "[kernels][trainer]") {
     const std::string optimizer = GENERATE("sgd learning_rate=0.05 momentum=0.9", "adamw learning_rate=0.003");
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     const MemoryIo io = clusters(70, 12, 4, 6);
     TrainJob job = make_job(chain, 6, optimizer);
     job.batch = 16;
     job.local_epochs = 3;
-    const auto a = train("reference", job, io).end.trainable.values;
-    const auto b = train("cpu", job, io).end.trainable.values;
+    const auto a = train_program("reference", job, io).end.trainable.values;
+    const auto b = train_program("cpu", job, io).end.trainable.values;
     for (std::size_t i = 0; i < a.size(); ++i) {
         REQUIRE(b[i] == Approx(a[i]).margin(2e-4));
     }
@@ -72,16 +72,16 @@ TEST_CASE("the cpu backend agrees with the reference over many steps", "[kernels
 
 TEST_CASE("a chain cut anywhere gives the bits of the whole one", "[property][trainer]") {
     const std::string backend = GENERATE("reference", "cpu");
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     TrainJob job = make_job(chain, 8, "sgd learning_rate=0.05 momentum=0.9");
     job.batch = 8;
     job.local_epochs = 2;
-    const TrainResult whole = train(backend, job, io);
+    const TrainResult whole = train_program(backend, job, io);
     for (std::uint32_t cut = 1; cut < chain.layer_count(); ++cut) {
         CAPTURE(backend, cut);
         job.program = cut_program(chain, cut);
-        const TrainResult cut_result = train(backend, job, io);
+        const TrainResult cut_result = train_program(backend, job, io);
         REQUIRE(same_bits(cut_result.end.trainable.values, whole.end.trainable.values));
         REQUIRE(cut_result.optimizer_state == whole.optimizer_state);
         REQUIRE(cut_result.loss == whole.loss);
@@ -89,55 +89,55 @@ TEST_CASE("a chain cut anywhere gives the bits of the whole one", "[property][tr
 }
 
 TEST_CASE("steps on disjoint range sets together are the step on all layers, bit for bit", "[unit][trainer]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     TrainJob job = make_job(chain, 8, "adamw learning_rate=0.01");
     job.batch = 8;
-    const TrainResult whole = train("cpu", job, io);
+    const TrainResult whole = train_program("cpu", job, io);
     auto& batch = job.program.instructions[0].body[0].body;
     const auto set_ranges = [&](std::vector<Range> ranges) {
         batch.back().layers = {};
         batch.back().ranges = must(RangeSet::make(std::move(ranges), chain.parameter_count()));
     };
     set_ranges({{0, 100}, {200, chain.parameter_count()}});
-    const TrainResult part = train("cpu", job, io);
+    const TrainResult part = train_program("cpu", job, io);
     const auto& start = job.start.trainable.values;
     REQUIRE(std::equal(start.begin() + 100, start.begin() + 200, part.end.trainable.values.begin() + 100));
     REQUIRE_FALSE(std::equal(start.begin(), start.begin() + 100, part.end.trainable.values.begin()));
     batch.push_back(batch.back());
     set_ranges({{100, 200}});
-    const TrainResult both = train("cpu", job, io);
+    const TrainResult both = train_program("cpu", job, io);
     REQUIRE(same_bits(both.end.trainable.values, whole.end.trainable.values));
     REQUIRE(both.optimizer_state == whole.optimizer_state);
 }
 
 TEST_CASE("layers that have taken different numbers of steps keep their own", "[unit][trainer]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     const MemoryIo io = clusters(37, 12, 4, 8);
     TrainJob job = make_job(chain, 8, "adamw learning_rate=0.01");
     job.batch = 8;
     auto& batch = job.program.instructions[0].body[0].body;
     batch.back() = make_step({3, 6});
-    const TrainResult upper = train("cpu", job, io);
+    const TrainResult upper = train_program("cpu", job, io);
     REQUIRE(upper.optimizer_state.steps == std::vector<std::uint64_t>{0, 0, 0, 5, 0, 5});
     job.start = upper.end;
     job.optimizer_state = upper.optimizer_state;
     batch.back() = make_step({0, 6});
-    const TrainResult together = train("cpu", job, io);
+    const TrainResult together = train_program("cpu", job, io);
     REQUIRE(together.optimizer_state.steps == std::vector<std::uint64_t>{0, 5, 0, 10, 0, 10});
     batch.back() = make_step({0, 2});
     batch.push_back(make_step({2, 6}));
-    REQUIRE(same_bits(train("cpu", job, io).end.trainable.values, together.end.trainable.values));
+    REQUIRE(same_bits(train_program("cpu", job, io).end.trainable.values, together.end.trainable.values));
 }
 
 TEST_CASE("training in two halves with the state kept is training in one go", "[unit][trainer]") {
     const std::string optimizer = GENERATE("sgd learning_rate=0.05 momentum=0.9 nesterov=1", "adamw", "sgd");
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     MemoryIo io = clusters(30, 12, 4, 2);
     TrainJob job = make_job(chain, 2, optimizer);
     job.batch = 7;
     job.local_epochs = 4;
-    const TrainResult whole = train("cpu", job, io);
+    const TrainResult whole = train_program("cpu", job, io);
     job.local_epochs = 2;
     Trainer trainer = open_trainer("cpu");
     const TrainResult half = must(trainer.train(job, io));
@@ -150,11 +150,11 @@ TEST_CASE("training in two halves with the state kept is training in one go", "[
 }
 
 TEST_CASE("a trainer that did other work before gives the same bits", "[property][trainer]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     MemoryIo io = clusters(45, 12, 4, 3);
     TrainJob job = make_job(chain, 3, "sgd learning_rate=0.05 momentum=0.9");
     job.batch = 10;
-    const TrainResult fresh = train("cpu", job, io);
+    const TrainResult fresh = train_program("cpu", job, io);
     Trainer trainer = open_trainer("cpu");
     MemoryIo other = clusters(200, 5, 3, 1);
     must(trainer.train(make_job(make_chain({"dense 3"}, {5}), 1, "adamw"), other));
@@ -166,12 +166,12 @@ TEST_CASE("a trainer that did other work before gives the same bits", "[property
 }
 
 TEST_CASE("microbatches add up to their batch", "[unit][trainer]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     const MemoryIo io = clusters(31, 12, 4, 7);
     TrainJob job = make_job(chain, 7, "sgd learning_rate=0.1 momentum=0.5");
     job.batch = 10;
     job.local_epochs = 2;
-    const TrainResult whole = train("cpu", job, io);
+    const TrainResult whole = train_program("cpu", job, io);
     const TrainJob whole_job = job;
     auto& batch = job.program.instructions[0].body[0].body;
     const Instruction step = batch.back();
@@ -217,15 +217,15 @@ TEST_CASE("a batch above the set's size and a batch of 0 are the whole set", "[u
     const Chain chain = make_chain({"dense 3"}, {5});
     const MemoryIo io = clusters(23, 5, 3, 1);
     TrainJob job = make_job(chain, 1, "sgd");
-    const auto full = train("cpu", job, io);
+    const auto full = train_program("cpu", job, io);
     job.batch = 1000;
-    REQUIRE(same_bits(train("cpu", job, io).end.trainable.values, full.end.trainable.values));
+    REQUIRE(same_bits(train_program("cpu", job, io).end.trainable.values, full.end.trainable.values));
     REQUIRE(full.steps == 1);
 }
 
 TEST_CASE("training learns, and evaluation sees it", "[unit][trainer]") {
     const std::string optimizer = GENERATE("sgd learning_rate=0.1 momentum=0.9", "adamw learning_rate=0.01");
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     MemoryIo io = clusters(300, 12, 4, 13);
     TrainJob job = make_job(chain, 13, optimizer);
     job.batch = 32;
@@ -240,7 +240,7 @@ TEST_CASE("training learns, and evaluation sees it", "[unit][trainer]") {
 }
 
 TEST_CASE("an evaluation's accuracy does not depend on its batches", "[unit][trainer]") {
-    const Chain chain = make_chain(mlp, {3, 4});
+    const Chain chain = make_chain(trainer_mlp, {3, 4});
     MemoryIo io = clusters(101, 12, 4, 17);
     const ModelState state = initial_model(chain, 17);
     Trainer trainer = open_trainer("cpu");
@@ -329,11 +329,11 @@ TEST_CASE("times are taken by the caller's clock, by kind of instruction", "[uni
 TEST_CASE("a layer before the first parameters gets no backward, and nothing breaks", "[unit][trainer]") {
     const Chain chain = make_chain({"relu", "flatten", "gelu", "dense 3", "flatten"}, {5});
     const MemoryIo io = clusters(20, 5, 3, 1);
-    const TrainResult result = train("cpu", make_job(chain, 1, "sgd learning_rate=0.1"), io);
+    const TrainResult result = train_program("cpu", make_job(chain, 1, "sgd learning_rate=0.1"), io);
     REQUIRE(result.loss > 0);
     REQUIRE_FALSE(result.end.trainable.values == initial_model(chain, 1).trainable.values);
     const Chain bare = make_chain({"relu"}, {3});
-    const TrainResult nothing = train("cpu", make_job(bare, 1, "sgd"), clusters(20, 3, 3, 1));
+    const TrainResult nothing = train_program("cpu", make_job(bare, 1, "sgd"), clusters(20, 3, 3, 1));
     REQUIRE(nothing.end.trainable.values.empty());
 }
 

@@ -25,7 +25,7 @@ void require_success(ScriptedWorld& scripted) {
     REQUIRE(scripted.world->state(1) == "succeeded");
 }
 
-constexpr const char* patient = "min_clients = 2\nquorum = \"100%\"\nrejoin = \"10m\"";
+constexpr const char* patient_text = "min_clients = 2\nquorum = \"100%\"\nrejoin = \"10m\"";
 
 /// Clients that leave and come back, each once, in an order; two of three must be there.
 struct Absence {
@@ -34,7 +34,7 @@ struct Absence {
     std::string rejoin;
 };
 
-void play(ScriptedWorld& scripted, const Absence& absence) {
+void play_failure(ScriptedWorld& scripted, const Absence& absence) {
     auto& world = *scripted.world;
     std::array<Duration, 3> left{};
     std::array<Duration, 3> away{};
@@ -62,7 +62,7 @@ TEST_CASE("below the quorum and filled up again, gracefully or not, in every ord
                 ScriptedWorld scripted(3);
                 scripted.submit(experiment_text(6, std::string("quorum = 2\nmin_clients = 2\nrejoin = \"") + rejoin +
                                                        "\"\n[evaluation]\nwhere = \"none\""));
-                play(scripted, {order, crashes, rejoin});
+                play_failure(scripted, {order, crashes, rejoin});
                 REQUIRE(scripted.ends_within(600s));
                 scripted.world->run_for(60s);
                 REQUIRE(scripted.world->broken_rules().empty());
@@ -78,7 +78,7 @@ TEST_CASE("below the quorum and filled up again, gracefully or not, in every ord
 TEST_CASE("a damaged record closes its channel, and a damaged chunk is sent again", "[sim]") {
     for (const auto side : {Side::client, Side::coordinator}) {
         ScriptedWorld scripted(2, Transcript::Keep::everything, both_ways(5ms, 100'000));
-        scripted.submit(experiment_text(2, patient));
+        scripted.submit(experiment_text(2, patient_text));
         scripted.world->corrupt(0, side);  // the assignment or its answer
         scripted.world->at(scripted.world->now() + 3s, [&] { scripted.world->corrupt(1, side); });  // a chunk or a word
         require_success(scripted);
@@ -89,7 +89,7 @@ TEST_CASE("a damaged record closes its channel, and a damaged chunk is sent agai
 TEST_CASE("one way is enough to lose a session, whichever it is", "[sim]") {
     for (const auto side : {Side::client, Side::coordinator}) {
         ScriptedWorld scripted(2, Transcript::Keep::everything);
-        scripted.submit(experiment_text(2, patient));
+        scripted.submit(experiment_text(2, patient_text));
         scripted.world->run_for(100ms);
         scripted.world->block(0, side, 20s);
         require_success(scripted);
@@ -107,7 +107,7 @@ TEST_CASE("a stopped coordinator suspects nobody for what it did not hear meanwh
 
 TEST_CASE("a client whose disk is full keeps its place until there is room", "[sim]") {
     ScriptedWorld scripted(2, Transcript::Keep::everything);
-    scripted.submit(experiment_text(2, patient));
+    scripted.submit(experiment_text(2, patient_text));
     scripted.world->run_for(100ms);
     scripted.world->fill_disk(0, 30s);
     require_success(scripted);
@@ -117,7 +117,7 @@ TEST_CASE("a client whose disk is full keeps its place until there is room", "[s
 
 TEST_CASE("a coordinator whose disk is full stores nothing, says nothing that depends on it, and goes on", "[sim]") {
     ScriptedWorld scripted(2, Transcript::Keep::everything);
-    scripted.submit(experiment_text(3, patient));
+    scripted.submit(experiment_text(3, patient_text));
     scripted.world->run_for(2s);
     scripted.world->fill_disk(World::coordinator_process, 30s);
     require_success(scripted);
@@ -127,7 +127,7 @@ TEST_CASE("a power cut may leave a transaction that nobody heard of", "[sim][fau
     for (std::uint64_t seed = 0; seed < 40; ++seed) {
         INFO(seed);
         ScriptedWorld scripted(2);
-        scripted.submit(experiment_text(3, patient));
+        scripted.submit(experiment_text(3, patient_text));
         scripted.world->slow_store(200ms, 60s);
         RandomStream random({.seed = seed, .purpose = "test"});
         for (int i = 0; i < 4; ++i) {
@@ -140,10 +140,10 @@ TEST_CASE("a power cut may leave a transaction that nobody heard of", "[sim][fau
 
 TEST_CASE("a clock that jumps by an hour ends what waits, and a clock that runs fast or slow changes no bit", "[sim]") {
     ScriptedWorld plain(2);
-    plain.submit(experiment_text(3, patient));
+    plain.submit(experiment_text(3, patient_text));
     require_success(plain);
     ScriptedWorld skewed(2);
-    skewed.submit(experiment_text(3, patient));
+    skewed.submit(experiment_text(3, patient_text));
     skewed.world->set_clock_rate(World::coordinator_process, 1.3);
     skewed.world->set_clock_rate(0, 0.7);
     skewed.world->jump_clock(1, 3600s);

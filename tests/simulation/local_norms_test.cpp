@@ -15,12 +15,12 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t rounds = 4;
-constexpr std::size_t clients = 3;
+constexpr std::uint32_t norms_rounds = 4;
+constexpr std::size_t norms_clients = 3;
 
-std::string experiment(const std::string& rule, const std::string& where,
-                       const std::string& sync = "quorum = \"50%\"") {
-    auto text = points_experiment(rounds,
+std::string norms_experiment(const std::string& rule, const std::string& where,
+                             const std::string& sync = "quorum = \"50%\"") {
+    auto text = points_experiment(norms_rounds,
                                   "optimizer = { kind = \"sgd\", learning_rate = 0.2, momentum = 0.5 }\nbatch = 6\n"
                                   "local_epochs = 2",
                                   "min_clients = 2\nrejoin = \"60s\"\n" + sync) +
@@ -34,23 +34,24 @@ std::string experiment(const std::string& rule, const std::string& where,
     return text;
 }
 
-struct Run {
+struct NormsRun {
     std::vector<Json> events;
     Digest model;
     Bytes file;
     RunLog log;
 };
 
-Run run(const std::string& text, const std::vector<int>& delays = {1, 5, 9},
-        const std::function<void(World&)>& disturb = {}) {
-    RealCast cast(clients);
+NormsRun run_norms(const std::string& text, const std::vector<int>& delays = {1, 5, 9},
+                   const std::function<void(World&)>& disturb = {}) {
+    RealCast cast(norms_clients);
     auto options = cast.world();
-    for (std::size_t i = 0; i < clients; ++i) {
+    for (std::size_t i = 0; i < norms_clients; ++i) {
         options.clients[i].link.up.delay = options.clients[i].link.down.delay = std::chrono::milliseconds(delays[i]);
     }
     World world(std::move(options));
     world.start();
-    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == clients; }, 60s));
+    REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == norms_clients; },
+                            60s));
     world.submit(text);
     world.request("experiment.watch", Json::object().set("experiment", 1).set("from", 1));
     if (disturb) {
@@ -118,7 +119,7 @@ Loop by_hand(const std::string& text) {
     REQUIRE(texts.has_value());
     Loop loop{*chain, initial_model(*chain, config->experiment.seed), {}, {}};
     std::vector<Dataset> parts;
-    for (std::size_t k = 0; k < clients; ++k) {
+    for (std::size_t k = 0; k < norms_clients; ++k) {
         DatasetFile file{.train = points(10 + 7 * k, k + 1), .test = {}, .digest = {}};
         REQUIRE(prepare_examples(file, data_options_of(*config), config->experiment.seed).has_value());
         parts.push_back(file.train);
@@ -126,9 +127,9 @@ Loop by_hand(const std::string& text) {
         loop.own.push_back(loop.shared);
     }
     const auto trainer = make_trainer();
-    for (std::uint32_t round = 1; round <= rounds; ++round) {
+    for (std::uint32_t round = 1; round <= norms_rounds; ++round) {
         std::vector<std::size_t> weights;
-        for (std::size_t k = 0; k < clients; ++k) {
+        for (std::size_t k = 0; k < norms_clients; ++k) {
             copy_tensors(*chain, Exchange::shared, loop.shared, loop.own[k]);
             const BatchKey key{
                 .seed = config->experiment.seed, .round = round, .node = node_key("client-" + std::to_string(k))};
@@ -150,9 +151,9 @@ Loop by_hand(const std::string& text) {
     return loop;
 }
 
-const Json& last_round(const Run& run) {
-    REQUIRE(run.events.size() >= 2);
-    return run.events[run.events.size() - 2];
+const Json& last_norms_round(const NormsRun& run_norms) {
+    REQUIRE(run_norms.events.size() >= 2);
+    return run_norms.events[run_norms.events.size() - 2];
 }
 
 }  // namespace
@@ -160,9 +161,9 @@ const Json& last_round(const Run& run) {
 TEST_CASE("norms that stay: the run is a plain loop in which each client keeps its own, bit for bit", "[paper][sim]") {
     const std::string rule = GENERATE("local", "average", "group");
     CAPTURE(rule);
-    const auto text = experiment(rule, "none");
+    const auto text = norms_experiment(rule, "none");
     const auto loop = by_hand(text);
-    const auto whole = run(text);
+    const auto whole = run_norms(text);
     CHECK(whole.model == model_digest(loop.chain, loop.shared));
     const auto saved = load_safetensors(whole.file);
     REQUIRE(saved.has_value());
@@ -176,10 +177,10 @@ TEST_CASE("norms that stay: the run is a plain loop in which each client keeps i
 }
 
 TEST_CASE("norms that stay: clients evaluate with their own, whoever is quick", "[sim]") {
-    const auto text = experiment("local", "clients");
+    const auto text = norms_experiment("local", "clients");
     const auto loop = by_hand(text);
     double correct = 0, examples = 0;
-    for (std::size_t k = 0; k < clients; ++k) {
+    for (std::size_t k = 0; k < norms_clients; ++k) {
         auto state = loop.own[k];
         copy_tensors(loop.chain, Exchange::shared, loop.shared, state);
         const auto figures = evaluate_dataset(*make_trainer(), loop.chain, state, loop.held_out[k]);
@@ -187,11 +188,11 @@ TEST_CASE("norms that stay: clients evaluate with their own, whoever is quick", 
         correct += figures->value("accuracy") * static_cast<double>(figures->examples);
         examples += static_cast<double>(figures->examples);
     }
-    const auto first = run(text);
+    const auto first = run_norms(text);
     CHECK(first.model == model_digest(loop.chain, loop.shared));
-    CHECK(last_round(first)["accuracy"].number() == Approx(correct / examples));
+    CHECK(last_norms_round(first)["accuracy"].number() == Approx(correct / examples));
     for (const std::vector<int>& delays : {std::vector{9, 5, 1}, std::vector{200, 1, 50}}) {
-        const auto other = run(text, delays);
+        const auto other = run_norms(text, delays);
         CHECK(other.model == first.model);
         REQUIRE(other.events.size() == first.events.size());
         for (std::size_t i = 0; i < first.events.size(); ++i) {
@@ -201,34 +202,34 @@ TEST_CASE("norms that stay: clients evaluate with their own, whoever is quick", 
 }
 
 TEST_CASE("norms that stay: a client that is killed goes on with its own, and a replay comes to the same", "[sim]") {
-    const auto text = experiment("local", "none");
-    const auto whole = run(text);
+    const auto text = norms_experiment("local", "none");
+    const auto whole = run_norms(text);
     for (const std::uint32_t after : {1u, 2u, 3u}) {
-        const auto disturbed = run(text, {1, 5, 9}, [&](World& world) {
+        const auto disturbed = run_norms(text, {1, 5, 9}, [&](World& world) {
             REQUIRE(world.run_until([&] { return world.rounds(1) >= after; }, 1h));
             world.crash_client(2, 3s);
         });
         CHECK(disturbed.model == whole.model);
     }
-    const auto dropped =
-        run(experiment("local", "none", "quorum = 2\nstraggler_deadline = \"1s\""), {1, 5, 9}, [](World& world) {
-            REQUIRE(world.run_until([&] { return world.rounds(1) >= 1; }, 1h));
-            world.crash_client(2, 2s);
-        });
+    const auto dropped = run_norms(norms_experiment("local", "none", "quorum = 2\nstraggler_deadline = \"1s\""),
+                                   {1, 5, 9}, [](World& world) {
+                                       REQUIRE(world.run_until([&] { return world.rounds(1) >= 1; }, 1h));
+                                       world.crash_client(2, 2s);
+                                   });
     CHECK(dropped.model != whole.model);
-    for (const Run* run : {&whole, &dropped}) {
-        RealCast cast(clients);
+    for (const NormsRun* run_norms : {&whole, &dropped}) {
+        RealCast cast(norms_clients);
         const auto replayed =
-            replay(run->log, cast.coordinator, [&](const std::string& node) { return cast.find(node); }, {});
+            replay(run_norms->log, cast.coordinator, [&](const std::string& node) { return cast.find(node); }, {});
         REQUIRE(replayed.has_value());
-        CHECK(replayed->back().model == run->model);
+        CHECK(replayed->back().model == run_norms->model);
         CHECK(std::ranges::all_of(*replayed, [](const auto& round) { return round.same(); }));
     }
 }
 
 TEST_CASE("norms that stay are in no update, and one with them is refused", "[sim]") {
-    RealCast cast(clients);
-    const auto config = *read_experiment(experiment("local", "none"), "norms.toml");
+    RealCast cast(norms_clients);
+    const auto config = *read_experiment(norms_experiment("local", "none"), "norms.toml");
     const auto chain = *chain_of(config);
     const auto wanted = exchanged_ranges(chain.table());
     const auto state = initial_model(chain, 11);

@@ -20,20 +20,20 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint64_t seed = 11;  // of points_experiment
+constexpr std::uint64_t noise_seed = 11;  // of points_experiment
 constexpr std::uint32_t batch = 4;
 constexpr std::uint32_t epochs = 2;
 constexpr std::uint32_t cut = 2;
-constexpr std::size_t clients = 3;
+constexpr std::size_t noise_clients = 3;
 
-struct Played {
+struct NoisePlayed {
     RunLog log;
     std::vector<ReplayedRound> replayed;
     std::vector<Bytes> models;
 };
 
-Played play(const std::string& regime) {
-    RealCast cast(clients, std::nullopt, 1);
+NoisePlayed play_noise(const std::string& regime) {
+    RealCast cast(noise_clients, std::nullopt, 1);
     World world(cast.world());
     world.start();
     world.run_for(1s);
@@ -43,7 +43,7 @@ Played play(const std::string& regime) {
     REQUIRE(world.run_until([&] { return world.over(1); }, 3600s));
     INFO(world.reason(1));
     REQUIRE(world.state(1) == "succeeded");
-    Played played{.log = world.log(1), .replayed = {}, .models = {}};
+    NoisePlayed played{.log = world.log(1), .replayed = {}, .models = {}};
     auto again = replay(played.log, cast.coordinator, [&](const std::string& node) { return cast.find(node); });
     REQUIRE(again);
     played.replayed = *std::move(again);
@@ -53,7 +53,7 @@ Played play(const std::string& regime) {
     return played;
 }
 
-const Chain& chain_of_points() {
+const Chain& noise_chain_of_points() {
     static const Chain chain = *Chain::parse({"dense 8", "gelu", "dense 6", "gelu", "dense 3"}, {5}, "cross-entropy");
     return chain;
 }
@@ -86,10 +86,10 @@ struct Cell : TrainerIo {
 
 /// Both segments of the model on one client's data, the client's values made noisy on their way.
 void train_with_noise(ModelState& model, std::size_t client, std::uint32_t round, double scale) {
-    const Chain& chain = chain_of_points();
+    const Chain& chain = noise_chain_of_points();
     const auto node = node_key("client-" + std::to_string(client));
     const Dataset data = points(10 + 7 * client, client + 1);
-    TrainingBatches batches(data, batch, {.seed = seed, .round = round, .node = node});
+    TrainingBatches batches(data, batch, {.seed = noise_seed, .round = round, .node = node});
     const std::size_t in_an_epoch = (data.size() + batch - 1) / batch;
     Cell cells[2];
     cells[0].batches = &batches;
@@ -98,7 +98,7 @@ void train_with_noise(ModelState& model, std::size_t client, std::uint32_t round
     cells[0].hand_over = [&](CellMessage message) {
         const std::size_t wide = message.values.size() / message.rows;
         for (std::size_t row = 0; row < message.rows && message.payload == Payload::activations; ++row) {
-            RandomStream random({.seed = seed,
+            RandomStream random({.seed = noise_seed,
                                  .purpose = "smash-noise",
                                  .round = round,
                                  .node = node,
@@ -126,7 +126,7 @@ void train_with_noise(ModelState& model, std::size_t client, std::uint32_t round
                                         .optimizer_state = {},
                                         .batch = batch,
                                         .local_epochs = epochs,
-                                        .draws = {.seed = seed, .round = round, .node = node}},
+                                        .draws = {.seed = noise_seed, .round = round, .node = node}},
                                        cells[stage]));
     }
     bool over[2] = {};
@@ -144,29 +144,30 @@ void train_with_noise(ModelState& model, std::size_t client, std::uint32_t round
 
 TEST_CASE("noise of a relay is what the documentation says, bit for bit, and a replay draws it again",
           "[relays][noise]") {
-    const auto played = play("preset = \"split\"\ncut = \"gelu\"\nsmash_noise = 0.25");
+    const auto played = play_noise("preset = \"split\"\ncut = \"gelu\"\nsmash_noise = 0.25");
     REQUIRE(played.replayed.size() == 3);
     for (const auto& round : played.replayed) {
         CHECK(round.same());
     }
     for (std::uint32_t round = 1; round < played.models.size(); ++round) {
-        auto model = *from_safetensors(chain_of_points(), played.models[round - 1]);
+        auto model = *from_safetensors(noise_chain_of_points(), played.models[round - 1]);
         for (const auto& decision : played.log.decisions) {
             if (decision.kind == "handover" && decision.round == round) {
                 train_with_noise(model, static_cast<std::size_t>(decision.detail["node"].text().back() - '0'), round,
                                  0.25);
             }
         }
-        REQUIRE(from_safetensors(chain_of_points(), played.models[round])->trainable.values == model.trainable.values);
+        REQUIRE(from_safetensors(noise_chain_of_points(), played.models[round])->trainable.values ==
+                model.trainable.values);
     }
 }
 
 TEST_CASE("noise of no scale changes no bit, in any regime, and some changes all of them", "[relays][noise]") {
     for (const std::string regime : {"preset = \"gsfl\"\ncut = \"gelu\"\ngroups = 2",
                                      "preset = \"u-shaped\"\ncut = [\"1\", \"4\"]"}) {
-        const auto plain = play(regime);
-        CHECK(play(regime + "\nsmash_noise = 0").models == plain.models);
-        const auto noisy = play(regime + "\nsmash_noise = 0.1");
+        const auto plain = play_noise(regime);
+        CHECK(play_noise(regime + "\nsmash_noise = 0").models == plain.models);
+        const auto noisy = play_noise(regime + "\nsmash_noise = 0.1");
         CHECK(noisy.models.front() == plain.models.front());
         CHECK(noisy.models.back() != plain.models.back());
         CHECK(noisy.replayed.back().same());

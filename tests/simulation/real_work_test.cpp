@@ -16,7 +16,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t rounds = 6;
+constexpr std::uint32_t real_rounds = 6;
 
 std::string experiment_text(std::size_t clients, const std::string& train) {
     return R"(
@@ -24,7 +24,7 @@ std::string experiment_text(std::size_t clients, const std::string& train) {
 name = "paper"
 seed = 11
 rounds = )" +
-           std::to_string(rounds) + R"(
+           std::to_string(real_rounds) + R"(
 [data]
 dataset = "points"
 label = "last"
@@ -46,7 +46,7 @@ const std::string full_batch = R"(optimizer = { kind = "sgd", learning_rate = 0.
 batch = "full"
 local_epochs = 1)";
 
-Dataset joined(const std::vector<Dataset>& parts) {
+Dataset joined_parts(const std::vector<Dataset>& parts) {
     auto all = parts.front();
     for (std::size_t i = 1; i < parts.size(); ++i) {
         all.features.insert(all.features.end(), parts[i].features.begin(), parts[i].features.end());
@@ -80,7 +80,7 @@ ModelState federated(const std::vector<Dataset>& parts, const std::string& text,
     REQUIRE(world.run_until([&] { return world.over(1); }, 3600s));
     INFO(world.reason(1));
     REQUIRE(world.state(1) == "succeeded");
-    REQUIRE(world.rounds(1) == rounds);
+    REQUIRE(world.rounds(1) == real_rounds);
     const auto bytes = coordinator.read_model(world.last_model(1));
     REQUIRE(bytes.has_value());
     return load_safetensors(*bytes)->state;
@@ -125,14 +125,14 @@ TEST_CASE("a run from a file that holds the seed's own initial model is the run 
 TEST_CASE("FedAvg with one client, one epoch and the full batch is plain SGD, bit for bit", "[paper][sim]") {
     const auto part = points(60, 0);
     const auto text = experiment_text(1, full_batch);
-    CHECK(federated({part}, text).trainable.values == centralised(part, text, rounds).trainable.values);
+    CHECK(federated({part}, text).trainable.values == centralised(part, text, real_rounds).trainable.values);
 }
 
 TEST_CASE("FedAvg with E = 1 and full batches is FedSGD: K clients equal the centralised step", "[paper][sim]") {
     const std::vector<Dataset> parts = {points(20, 1), points(33, 2), points(7, 3)};
     const auto text = experiment_text(3, full_batch);
     const auto together = federated(parts, text).trainable.values;
-    const auto alone = centralised(joined(parts), text, rounds).trainable.values;
+    const auto alone = centralised(joined_parts(parts), text, real_rounds).trainable.values;
     REQUIRE(together.size() == alone.size());
     for (std::size_t i = 0; i < alone.size(); ++i) {
         REQUIRE(std::abs(together[i] - alone[i]) <= 1e-6f);
@@ -150,7 +150,7 @@ optimizer_state = ")" + rule + "\"");
     const auto kept = federated({part}, text("keep")).trainable.values;
     const auto reset = federated({part}, text("reset")).trainable.values;
     CHECK(kept != reset);
-    CHECK(reset == centralised(part, text("reset"), rounds).trainable.values);
+    CHECK(reset == centralised(part, text("reset"), real_rounds).trainable.values);
 
     // One client that keeps its state is one long training: the epochs of one job.
     const auto experiment = read_experiment(text("keep"), "paper.toml");
@@ -160,7 +160,7 @@ optimizer_state = ")" + rule + "\"");
                  .chain = *chain,
                  .start = initial_model(*chain, 11),
                  .optimizer = *parse_optimizer(experiment->train.optimizer.text())};
-    job.local_epochs = rounds;
+    job.local_epochs = real_rounds;
     TrainingBatches batches(part, 0, {});
     const auto whole = make_trainer()->train(job, batches);
     REQUIRE(whole.has_value());

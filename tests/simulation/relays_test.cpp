@@ -24,17 +24,17 @@ using namespace std::chrono_literals;
 
 constexpr const char* train = "optimizer = { kind = \"sgd\", learning_rate = 0.1, momentum = 0.9 }\nbatch = 4\n"
                               "local_epochs = 2";
-constexpr std::uint64_t seed = 11;  // of points_experiment
-constexpr std::size_t clients = 4;
+constexpr std::uint64_t relay_seed = 11;  // of points_experiment
+constexpr std::size_t relay_clients = 4;
 
 /// What a run came to: the models of its rounds, and the tours of each.
-struct Played {
+struct RelaysPlayed {
     std::vector<Digest> models;
     std::map<std::uint32_t, std::vector<std::vector<std::string>>> groups;
     std::map<Digest, Bytes> files;
 };
 
-Played play(const std::string& regime, std::uint32_t rounds = 3, std::size_t members = clients) {
+RelaysPlayed play_relays(const std::string& regime, std::uint32_t rounds = 3, std::size_t members = relay_clients) {
     RealCast cast(members, std::nullopt, 1);
     auto options = cast.world();
     World world(std::move(options));
@@ -48,7 +48,7 @@ Played play(const std::string& regime, std::uint32_t rounds = 3, std::size_t mem
     REQUIRE(world.state(1) == "succeeded");
     REQUIRE(world.broken_rules().empty());
     const auto log = world.log(1);
-    Played played;
+    RelaysPlayed played;
     for (const auto& commit : log.commits) {
         played.models.push_back(commit.model);
         played.files[commit.model] = *cast.coordinator.read_model(commit.model);
@@ -65,17 +65,17 @@ Played play(const std::string& regime, std::uint32_t rounds = 3, std::size_t mem
     return played;
 }
 
-Chain chain_of_points() {
+Chain relay_chain_of_points() {
     return *Chain::parse({"dense 8", "gelu", "dense 6", "gelu", "dense 3"}, {5}, "cross-entropy");
 }
 
 /// The whole model on one client's data, in its own order of batches.
 TrainResult train_alone(const ModelState& start, std::optional<OptimizerState> optimizer, std::size_t client,
                         std::uint32_t round) {
-    const Chain chain = chain_of_points();
+    const Chain chain = relay_chain_of_points();
     const auto name = "client-" + std::to_string(client);
     const Dataset data = points(10 + 7 * client, client + 1);
-    TrainingBatches batches(data, 4, {.seed = seed, .round = round, .node = node_key(name)});
+    TrainingBatches batches(data, 4, {.seed = relay_seed, .round = round, .node = node_key(name)});
     auto result =
         make_trainer()->train({.program = *compile_flow("local-epochs", {.chain = chain, .cell = whole_chain(chain)}),
                                .chain = chain,
@@ -84,7 +84,7 @@ TrainResult train_alone(const ModelState& start, std::optional<OptimizerState> o
                                .optimizer_state = std::move(optimizer),
                                .batch = 4,
                                .local_epochs = 2,
-                               .draws = {.seed = seed, .round = round, .node = node_key(name)}},
+                               .draws = {.seed = relay_seed, .round = round, .node = node_key(name)}},
                               batches);
     REQUIRE(result);
     return *std::move(result);
@@ -130,8 +130,8 @@ struct OneBatch : TrainerIo {
 struct OwnData {
     OwnData(std::size_t client, std::uint32_t round)
         : data(points(10 + 7 * client, client + 1)),
-          batches(data, 4,
-                  {.seed = seed, .round = round, .node = node_key("client-" + std::to_string(client))}) {}
+          batches(data, 4, {.seed = relay_seed, .round = round, .node = node_key("client-" + std::to_string(client))}) {
+    }
     [[nodiscard]] std::size_t count() const { return (data.size() + 3) / 4; }
     [[nodiscard]] OneBatch at(std::uint64_t epoch, std::uint64_t batch) {
         return {batches, {epoch, batch, 4 * batch, std::min<std::uint64_t>(4, data.size() - 4 * batch)}};
@@ -147,8 +147,8 @@ struct Weights {
 
 /// One step of the whole model.
 void step(Weights& weights, OneBatch batch) {
-    const Chain chain = chain_of_points();
-    ModelState start = initial_model(chain, seed);
+    const Chain chain = relay_chain_of_points();
+    ModelState start = initial_model(chain, relay_seed);
     start.trainable.values = weights.values;
     OptimizerState optimizer{std::vector<std::uint64_t>(chain.layer_count(), 1), {weights.momentum}};
     auto result =
@@ -163,7 +163,7 @@ void step(Weights& weights, OneBatch batch) {
 }
 
 /// The first n of one and what follows of another.
-Weights joined(const Weights& first, const Weights& rest, std::size_t n) {
+Weights joined_relays(const Weights& first, const Weights& rest, std::size_t n) {
     const auto at = static_cast<std::ptrdiff_t>(n);
     Weights all = rest;
     std::copy_n(first.values.begin(), at, all.values.begin());
@@ -172,15 +172,15 @@ Weights joined(const Weights& first, const Weights& rest, std::size_t n) {
 }
 
 std::size_t parameters_before(std::size_t cut) {
-    return chain_of_points().arena_range(ArenaKind::trainable, 0, cut).size();
+    return relay_chain_of_points().arena_range(ArenaKind::trainable, 0, cut).size();
 }
 
 Weights at_rest(const ModelState& model) {
     return {model.trainable.values, std::vector<float>(model.trainable.values.size())};
 }
 
-ModelState model_of(const Played& played, std::uint32_t round) {
-    return *from_safetensors(chain_of_points(), played.files.at(played.models.at(round)));
+ModelState model_of(const RelaysPlayed& played, std::uint32_t round) {
+    return *from_safetensors(relay_chain_of_points(), played.files.at(played.models.at(round)));
 }
 
 }  // namespace
@@ -188,7 +188,7 @@ ModelState model_of(const Played& played, std::uint32_t round) {
 TEST_CASE("split learning is training the whole model on one client after another, bit for bit", "[relays][property]") {
     for (const char* cut : {"1", "gelu", "dense:2", "gelu:2"}) {
         CAPTURE(cut);
-        const auto played = play("preset = \"split\"\ncut = \"" + std::string(cut) + "\"");
+        const auto played = play_relays("preset = \"split\"\ncut = \"" + std::string(cut) + "\"");
         for (std::uint32_t round = 1; round < played.models.size(); ++round) {
             ModelState model = model_of(played, round - 1);
             std::optional<OptimizerState> optimizer;
@@ -205,19 +205,19 @@ TEST_CASE("split learning is training the whole model on one client after anothe
 
 TEST_CASE("gsfl with one group is split learning, and with as many groups as clients it is splitfed-v1, bit for bit",
           "[relays][property]") {
-    const auto split = play("preset = \"split\"\ncut = \"gelu\"");
-    CHECK(play("preset = \"gsfl\"\ncut = \"gelu\"\ngroups = 1").models == split.models);
-    const auto splitfed = play("preset = \"splitfed-v1\"\ncut = \"gelu\"");
-    CHECK(play("preset = \"gsfl\"\ncut = \"gelu\"\ngroups = 4").models == splitfed.models);
+    const auto split = play_relays("preset = \"split\"\ncut = \"gelu\"");
+    CHECK(play_relays("preset = \"gsfl\"\ncut = \"gelu\"\ngroups = 1").models == split.models);
+    const auto splitfed = play_relays("preset = \"splitfed-v1\"\ncut = \"gelu\"");
+    CHECK(play_relays("preset = \"gsfl\"\ncut = \"gelu\"\ngroups = 4").models == splitfed.models);
     CHECK(split.models != splitfed.models);
 }
 
 TEST_CASE("splitfed-v1 is every client's own training of the whole model, averaged by examples, bit for bit",
           "[relays][property]") {
-    const auto played = play("preset = \"splitfed-v1\"\ncut = \"gelu\"");
+    const auto played = play_relays("preset = \"splitfed-v1\"\ncut = \"gelu\"");
     for (std::uint32_t round = 1; round < played.models.size(); ++round) {
         std::vector<std::pair<std::vector<float>, std::uint64_t>> parts;
-        for (std::size_t client = 0; client < clients; ++client) {
+        for (std::size_t client = 0; client < relay_clients; ++client) {
             const auto alone = train_alone(model_of(played, round - 1), {}, client, round);
             parts.emplace_back(alone.end.trainable.values, 10 + 7 * client);
         }
@@ -228,20 +228,20 @@ TEST_CASE("splitfed-v1 is every client's own training of the whole model, averag
 TEST_CASE("splitfed-v2 is one sequence of all batches for the host's layers, and the mean of the clients' own, bit "
           "for bit",
           "[relays][property]") {
-    const auto played = play("preset = \"splitfed-v2\"\ncut = \"gelu\"");
+    const auto played = play_relays("preset = \"splitfed-v2\"\ncut = \"gelu\"");
     const std::size_t n = parameters_before(2);
     for (std::uint32_t round = 1; round < played.models.size(); ++round) {
         Weights shared = at_rest(model_of(played, round - 1));
-        std::vector<Weights> own(clients, shared);
+        std::vector<Weights> own(relay_clients, shared);
         std::vector<std::unique_ptr<OwnData>> data;
-        for (std::size_t client = 0; client < clients; ++client) {
+        for (std::size_t client = 0; client < relay_clients; ++client) {
             data.push_back(std::make_unique<OwnData>(client, round));
         }
         for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
             for (std::uint64_t batch = 0; batch < data.back()->count(); ++batch) {
-                for (std::size_t client = 0; client < clients; ++client) {
+                for (std::size_t client = 0; client < relay_clients; ++client) {
                     if (batch < data[client]->count()) {
-                        Weights all = joined(own[client], shared, n);
+                        Weights all = joined_relays(own[client], shared, n);
                         step(all, data[client]->at(epoch, batch));
                         own[client] = shared = all;
                     }
@@ -249,18 +249,19 @@ TEST_CASE("splitfed-v2 is one sequence of all batches for the host's layers, and
             }
         }
         std::vector<std::pair<std::vector<float>, std::uint64_t>> parts;
-        for (std::size_t client = 0; client < clients; ++client) {
-            parts.emplace_back(joined(own[client], shared, n).values, 10 + 7 * client);
+        for (std::size_t client = 0; client < relay_clients; ++client) {
+            parts.emplace_back(joined_relays(own[client], shared, n).values, 10 + 7 * client);
         }
         REQUIRE(model_of(played, round).trainable.values == mean(parts));
     }
-    CHECK(played.groups.at(1).size() == clients);
+    CHECK(played.groups.at(1).size() == relay_clients);
 }
 
 TEST_CASE("splitfed-v2 with one client is split learning, bit for bit, with an overlap too", "[relays][property]") {
     for (const std::string overlap : {"0", "2"}) {
         const auto more = "\ncut = \"gelu\"\noverlap = " + overlap;
-        CHECK(play("preset = \"splitfed-v2\"" + more, 3, 1).models == play("preset = \"split\"" + more, 3, 1).models);
+        CHECK(play_relays("preset = \"splitfed-v2\"" + more, 3, 1).models ==
+              play_relays("preset = \"split\"" + more, 3, 1).models);
     }
 }
 
@@ -272,7 +273,7 @@ void stale_turn(Weights& model, std::size_t client, std::uint32_t round, std::si
     for (std::uint64_t epoch = 0; epoch < 2; ++epoch) {
         for (std::uint64_t batch = 0; batch < data.count(); ++batch) {
             const std::size_t b = after.size() - 1;
-            Weights seen = joined(after[b < overlap ? 0 : b - overlap], model, n);
+            Weights seen = joined_relays(after[b < overlap ? 0 : b - overlap], model, n);
             std::fill_n(seen.momentum.begin(), n, 0.0f);
             step(seen, data.at(epoch, batch));
             for (std::size_t i = 0; i < n; ++i) {
@@ -293,7 +294,7 @@ TEST_CASE("with an overlap of N the forward and backward of a batch see the clie
         CAPTURE(overlap);
         const auto words = "\noverlap = " + std::to_string(overlap);
         // Of two layers with parameters the second goes back through its weights: those of its forward.
-        const auto played = play("preset = \"split\"\ncut = \"gelu:2\"" + words);
+        const auto played = play_relays("preset = \"split\"\ncut = \"gelu:2\"" + words);
         for (std::uint32_t round = 1; round < played.models.size(); ++round) {
             Weights model = at_rest(model_of(played, round - 1));
             for (const auto& client : played.groups.at(round)[0]) {
@@ -301,17 +302,17 @@ TEST_CASE("with an overlap of N the forward and backward of a batch see the clie
             }
             REQUIRE(model_of(played, round).trainable.values == model.values);
         }
-        const auto split = play("preset = \"split\"\ncut = \"1\"" + words).models;
-        CHECK(play("preset = \"u-shaped\"\ncut = [\"1\", \"4\"]" + words).models == split);
-        CHECK(split != play("preset = \"split\"\ncut = \"1\"").models);
+        const auto split = play_relays("preset = \"split\"\ncut = \"1\"" + words).models;
+        CHECK(play_relays("preset = \"u-shaped\"\ncut = [\"1\", \"4\"]" + words).models == split);
+        CHECK(split != play_relays("preset = \"split\"\ncut = \"1\"").models);
     }
 }
 
 TEST_CASE("u-shaped training is split learning bit for bit, and its labels never travel", "[relays][property]") {
-    const auto split = play("preset = \"split\"\ncut = \"1\"");
-    const auto shaped = play("preset = \"u-shaped\"\ncut = [\"1\", \"4\"]");
+    const auto split = play_relays("preset = \"split\"\ncut = \"1\"");
+    const auto shaped = play_relays("preset = \"u-shaped\"\ncut = [\"1\", \"4\"]");
     CHECK(shaped.models == split.models);
-    const Chain chain = chain_of_points();
+    const Chain chain = relay_chain_of_points();
     for (const std::uint32_t stage : {0u, 1u}) {
         const auto program =
             compile_flow("u-shaped", {.chain = chain, .cell = {.stage = stage}, .stages = 3, .cuts = {1, 4}});

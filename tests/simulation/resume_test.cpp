@@ -9,11 +9,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr std::uint32_t rounds = 6;
+constexpr std::uint32_t resumed_rounds = 6;
 
 /// `norm` is a layer behind the first one, or nothing.
-std::string experiment(const std::string& state, const std::string& norm) {
-    auto text = points_experiment(rounds,
+std::string resumed_experiment(const std::string& state, const std::string& norm) {
+    auto text = points_experiment(resumed_rounds,
                                   "optimizer = { kind = \"sgd\", learning_rate = 0.1, momentum = 0.9 }\nbatch = 8\n"
                                   "local_epochs = 2\noptimizer_state = \"" +
                                       state + "\"",
@@ -30,7 +30,7 @@ Digest model_after(const std::string& state, const std::vector<std::uint32_t>& c
     World world(cast.world());
     world.start();
     REQUIRE(world.run_until([&] { return world.coordinator().machine()->members().members().size() == 3; }, 60s));
-    world.submit(experiment(state, norm));
+    world.submit(resumed_experiment(state, norm));
     ExperimentId id = 1;
     for (const auto round : cancelled_after) {
         REQUIRE(world.run_until([&] { return world.rounds(id) == round; }, 60s));
@@ -43,7 +43,7 @@ Digest model_after(const std::string& state, const std::vector<std::uint32_t>& c
     }
     REQUIRE(world.run_until([&] { return world.over(id); }, 600s));
     REQUIRE(world.state(id) == "succeeded");
-    REQUIRE(world.rounds(id) == rounds);
+    REQUIRE(world.rounds(id) == resumed_rounds);
     for (const auto& rule : world.broken_rules()) {
         FAIL_CHECK(rule);
     }
@@ -74,21 +74,21 @@ TEST_CASE("a round's parts of time sum to its time, in every round of a disturbe
     REQUIRE(scripted.world->run_until([&] { return scripted.world->rounds(1) == 3; }, 60s));
     scripted.world->crash_client(1, 3s);
     REQUIRE(scripted.ends_within(120s));
-    const auto& rounds = scripted.world->coordinator().store().rounds(1);
-    REQUIRE(rounds.size() == 7);
-    for (std::size_t round = 1; round < rounds.size(); ++round) {
-        const auto& time = rounds[round].summary["time"];
+    const auto& resumed_rounds = scripted.world->coordinator().store().rounds(1);
+    REQUIRE(resumed_rounds.size() == 7);
+    for (std::size_t round = 1; round < resumed_rounds.size(); ++round) {
+        const auto& time = resumed_rounds[round].summary["time"];
         double sum = 0;
         for (const auto& [name, value] : time.fields()) {
             sum += name == "wall" || name == "last" ? 0 : value.number();
         }
         INFO(time.dump());
         CHECK(sum == Approx(time["wall"].number()).epsilon(1e-9));
-        CHECK(time["wall"].number() == Approx(rounds[round].summary["seconds"].number()));
+        CHECK(time["wall"].number() == Approx(resumed_rounds[round].summary["seconds"].number()));
         CHECK(time["wall"].number() > 0.9);
     }
-    CHECK(rounds[2].summary["time"]["last"].text() == "c");
-    CHECK(rounds[2].summary["member_times"]["c"]["end"].text() == "straggler_deadline");
+    CHECK(resumed_rounds[2].summary["time"]["last"].text() == "c");
+    CHECK(resumed_rounds[2].summary["member_times"]["c"]["end"].text() == "straggler_deadline");
 }
 
 }  // namespace causeway::simulation

@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 constexpr std::uint64_t parameters = 1'000'000;
 constexpr double model_bytes = 4e6 + 512;
 
-std::string experiment(std::uint32_t rounds, std::size_t clients, const std::string& sync = "") {
+std::string scaled_experiment(std::uint32_t rounds, std::size_t clients, const std::string& sync = "") {
     return "[experiment]\nname = \"scale\"\nrounds = " + std::to_string(rounds) +
            "\n[data]\ndataset = \"none\"\nshape = [8]\n[model]\nlayers = [\"dense 8\"]\n[regime]\npreset = "
            "\"fedavg\"\n[sync]\nmin_clients = " +
@@ -35,7 +35,7 @@ ModelledSetup setup_of(std::size_t clients, LinkOptions link, Duration per_examp
 }
 
 /// The summary of the last of some rounds.
-Json last_round(ModelledWorld& modelled, const std::string& text) {
+Json last_scaled_round(ModelledWorld& modelled, const std::string& text) {
     auto& world = *modelled.world;
     REQUIRE(start_and_wait(world));
     world.submit(text);
@@ -50,7 +50,7 @@ Json last_round(ModelledWorld& modelled, const std::string& text) {
 
 TEST_CASE("a round takes the model's way down, the training and the update's way up", "[sim]") {
     ModelledWorld modelled(setup_of(3, {{20ms, 1e6}, {20ms, 4e6}}, 2ms));
-    const auto summary = last_round(modelled, experiment(3, 3));
+    const auto summary = last_scaled_round(modelled, scaled_experiment(3, 3));
     const double expected = model_bytes / 4e6 + 2.0 + model_bytes / 1e6;
     CHECK(summary["seconds"].number() == Approx(expected).epsilon(0.05));
     CHECK(summary["bytes_up"].number() == Approx(3 * model_bytes).epsilon(0.001));
@@ -61,7 +61,7 @@ TEST_CASE("the coordinator's line is shared, and bounds a round of many", "[sim]
     auto setup = setup_of(40, both_ways(1ms, 100e6), 1us);
     setup.line = {20e6, 40e6};  // in, out
     ModelledWorld modelled(setup);
-    const auto summary = last_round(modelled, experiment(2, 40));
+    const auto summary = last_scaled_round(modelled, scaled_experiment(2, 40));
     CHECK(summary["seconds"].number() == Approx(40 * model_bytes / 20e6 + 40 * model_bytes / 40e6).epsilon(0.05));
 }
 
@@ -70,9 +70,10 @@ TEST_CASE("the slowest class decides a round that waits for all", "[sim]") {
     setup.per_example = *parse_speeds("90% 1ms; 10% 30ms", 50, 3);
     CHECK(std::count(setup.per_example.begin(), setup.per_example.end(), 30ms) == 5);
     ModelledWorld all(setup);
-    CHECK(last_round(all, experiment(2, 50))["seconds"].number() == Approx(30).epsilon(0.1));
+    CHECK(last_scaled_round(all, scaled_experiment(2, 50))["seconds"].number() == Approx(30).epsilon(0.1));
     ModelledWorld quick(setup);
-    const auto cut = last_round(quick, experiment(2, 40, "quorum = \"80%\"\nstraggler_deadline = \"5s\""));
+    const auto cut =
+        last_scaled_round(quick, scaled_experiment(2, 40, "quorum = \"80%\"\nstraggler_deadline = \"5s\""));
     CHECK(cut["seconds"].number() < 5.1);
 }
 
@@ -122,7 +123,7 @@ TEST_CASE("a thousand modelled clients keep every rule", "[sim]") {
     setup.parameters = 10'000;
     setup.links = *parse_links("50% uplink=8mbit,delay=10ms; 50% uplink=1mbit,delay=90ms", 1000, 2);
     ModelledWorld modelled(setup);
-    const auto summary = last_round(modelled, experiment(3, 1000));
+    const auto summary = last_scaled_round(modelled, scaled_experiment(3, 1000));
     CHECK(summary["clients"].integer() == 1000);
 }
 

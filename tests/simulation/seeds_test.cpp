@@ -95,13 +95,13 @@ std::string experiment_of(RandomStream& random, std::size_t clients, Regimes reg
 }
 
 /// With a round of statistics before the first.
-std::string normalised(std::string file) {
+std::string normalised_seed(std::string file) {
     const std::string shape = "shape = [5]\n";
     return file.replace(file.find(shape), shape.size(), shape + "normalise = \"federated\"\n");
 }
 
 /// Everything about one seed; what went wrong, and the transcript when it was kept.
-struct Run {
+struct SeedRun {
     std::uint64_t seed;
     Regimes regimes = Regimes::whole;
     Transcript::Keep keep = Transcript::Keep::nothing;
@@ -123,7 +123,7 @@ private:
     void check_replay(const RunLog& log, std::size_t clients);
 };
 
-void Run::go() {
+void SeedRun::go() {
     RandomStream random({.seed = seed, .purpose = "seeds"});
     const auto kinds = faults_of(seed);
     const auto clients = 2 + random.below(4);
@@ -147,7 +147,7 @@ void Run::go() {
 }
 
 /// One or two experiments, of which one may be cancelled, while things fail.
-void Run::play(World& world, RandomStream& random, std::size_t clients) {
+void SeedRun::play(World& world, RandomStream& random, std::size_t clients) {
     world.start();
     world.run_for(Duration(random.below(2'000'000'000)));
     const auto submit = [&world](const std::string& file) {
@@ -156,8 +156,8 @@ void Run::play(World& world, RandomStream& random, std::size_t clients) {
         }
     };
     const auto file = seed % 3 == 0 && !lies(faults_of(seed), liar)  // sums that are made up look like others
-                                    ? normalised(experiment_of(random, clients, regimes))
-                                    : experiment_of(random, clients, regimes);
+                          ? normalised_seed(experiment_of(random, clients, regimes))
+                          : experiment_of(random, clients, regimes);
     world.at(world.now(), [&] { submit(file); });
     const auto second = experiment_of(random, clients, regimes);
     if (random.below(3) == 0) {
@@ -188,7 +188,7 @@ void Run::play(World& world, RandomStream& random, std::size_t clients) {
 }
 
 /// The end is the same everywhere: nobody works on it any more or holds something of it.
-void Run::check_end(const World& world) {
+void SeedRun::check_end(const World& world) {
     for (const auto& rule : world.broken_rules()) {
         problems.push_back("rule: " + rule);
     }
@@ -201,7 +201,7 @@ void Run::check_end(const World& world) {
     }
 }
 
-void Run::check_replay(const RunLog& log, std::size_t clients) {
+void SeedRun::check_replay(const RunLog& log, std::size_t clients) {
     RealCast cast(clients, points(20, 99));
     const auto rounds = replay(log, cast.coordinator, [&](const std::string& node) { return cast.find(node); });
     require(rounds.has_value(), rounds ? "" : "replay: " + rounds.error().message);
@@ -212,7 +212,7 @@ void Run::check_replay(const RunLog& log, std::size_t clients) {
     }
 }
 
-std::string end_of(const std::string& transcript, std::size_t shown) {
+std::string end_of_seed(const std::string& transcript, std::size_t shown) {
     auto at = transcript.size();
     for (std::size_t lines = 0; lines <= shown && at > 0; ++lines) {
         at = transcript.rfind('\n', at - 1);
@@ -224,19 +224,20 @@ std::string end_of(const std::string& transcript, std::size_t shown) {
 /// With `shown` lines of the transcript of a seed that fails.
 void require_good(std::uint64_t seed, Regimes regimes, std::size_t shown, std::uint64_t& checks,
                   std::uint32_t& commits) {
-    Run run{.seed = seed, .regimes = regimes, .problems = {}, .transcript = {}};
+    SeedRun run{.seed = seed, .regimes = regimes, .problems = {}, .transcript = {}};
     run.go();
     checks += run.checks;
     commits += run.commits;
     if (run.problems.empty()) {
         return;
     }
-    Run again{.seed = seed, .regimes = regimes, .keep = Transcript::Keep::everything, .problems = {}, .transcript = {}};
+    SeedRun again{
+        .seed = seed, .regimes = regimes, .keep = Transcript::Keep::everything, .problems = {}, .transcript = {}};
     again.go();
     FAIL("CAUSEWAY_SEED=" << seed << " build/tests/simulation/test_simulation \""
                           << (regimes == Regimes::whole ? "[seeds]" : "[relay-seeds]") << "\"\n"
                           << join(run.problems, "\n")
-                          << "\n... and the end of its transcript:" << end_of(again.transcript, shown));
+                          << "\n... and the end of its transcript:" << end_of_seed(again.transcript, shown));
 }
 
 }  // namespace

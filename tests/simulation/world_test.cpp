@@ -9,7 +9,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-Digest undisturbed(std::uint32_t rounds, std::size_t clients) {
+Digest undisturbed_world(std::uint32_t rounds, std::size_t clients) {
     ScriptedWorld scripted(clients);
     scripted.submit(experiment_text(rounds, "min_clients = " + std::to_string(clients)));
     REQUIRE(scripted.ends_within(600s));
@@ -156,7 +156,7 @@ TEST_CASE("a refused update is left out and its client stays", "[sim]") {
 }
 
 TEST_CASE("a full disk pauses the experiment, and it goes on by itself", "[sim]") {
-    const auto expected = undisturbed(2, 2);
+    const auto expected = undisturbed_world(2, 2);
     ScriptedWorld scripted(2);
     scripted.work.failures = {{"make_model", 2}, {"absorb", 40}, {"finish_round", 3}};
     scripted.submit(experiment_text(2, "min_clients = 2"));
@@ -195,7 +195,7 @@ TEST_CASE("an update resumes from the last chunk after the link was down", "[sim
 }
 
 TEST_CASE("arrival order does not change the model", "[sim]") {
-    const auto expected = undisturbed(3, 4);
+    const auto expected = undisturbed_world(3, 4);
     for (std::uint64_t seed = 0; seed < 100; ++seed) {
         CAPTURE(seed);
         ScriptedWorld scripted(4);

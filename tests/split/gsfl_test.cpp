@@ -17,7 +17,7 @@
 namespace causeway {
 namespace {
 
-const std::vector<std::string> layers = {"flatten", "dense 12", "relu", "dense 8", "gelu", "dense 3"};
+const std::vector<std::string> gsfl_layers = {"flatten", "dense 12", "relu", "dense 8", "gelu", "dense 3"};
 constexpr std::size_t width = 6;
 
 struct ClientData : TrainerIo {
@@ -70,7 +70,7 @@ struct Part {
 class Mesh {
 public:
     explicit Mesh(std::uint32_t cut)
-        : chain(*Chain::parse(layers, {width}, "cross-entropy")),
+        : chain(*Chain::parse(gsfl_layers, {width}, "cross-entropy")),
           optimizer(*parse_optimizer("sgd learning_rate=0.1 momentum=0.9")),
           start(initial_model(chain, 5)),
           cut_(cut),
@@ -173,7 +173,7 @@ private:
 
 TEST_CASE("one relay is split learning: the whole model trained on one client after another, bit for bit",
           "[property][gsfl]") {
-    for (std::uint32_t cut = 2; cut < layers.size(); ++cut) {
+    for (std::uint32_t cut = 2; cut < gsfl_layers.size(); ++cut) {
         CAPTURE(cut);
         Mesh mesh(cut);
         ModelState model = mesh.start;

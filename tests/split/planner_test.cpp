@@ -9,10 +9,11 @@
 namespace causeway {
 namespace {
 
-const std::vector<std::string> layers = {"conv 4 3x3", "relu", "maxpool 2", "flatten", "dense 16", "relu", "dense 10"};
+const std::vector<std::string> planner_layers = {"conv 4 3x3", "relu", "maxpool 2", "flatten",
+                                                 "dense 16",   "relu", "dense 10"};
 
-PlanInput input_of(const Chain& chain, std::size_t clients, double rate, double slowness) {
-    PlanInput input{.chain = chain, .clients = {}, .times = {}, .host = {}};
+PlanInput input_of(const Chain& planner_chain, std::size_t clients, double rate, double slowness) {
+    PlanInput input{.chain = planner_chain, .clients = {}, .times = {}, .host = {}};
     for (std::size_t i = 0; i < clients; ++i) {
         input.clients.push_back({.name = "client-" + std::to_string(i + 1),
                                  .uplink = rate,
@@ -21,16 +22,16 @@ PlanInput input_of(const Chain& chain, std::size_t clients, double rate, double 
                                  .slowness = slowness,
                                  .examples = 100 + 10 * i});
     }
-    input.times.forward.assign(chain.layer_count(), 1e-4);
-    input.times.backward.assign(chain.layer_count(), 2e-4);
-    input.times.step.assign(chain.layer_count(), 1e-5);
+    input.times.forward.assign(planner_chain.layer_count(), 1e-4);
+    input.times.backward.assign(planner_chain.layer_count(), 2e-4);
+    input.times.step.assign(planner_chain.layer_count(), 1e-5);
     input.times.loss = 1e-5;
     input.optimizer_moments = 1;
     return input;
 }
 
-const Chain& chain() {
-    static const Chain made = *Chain::parse(layers, {8, 8, 1}, "cross-entropy");
+const Chain& planner_chain() {
+    static const Chain made = *Chain::parse(planner_layers, {8, 8, 1}, "cross-entropy");
     return made;
 }
 
@@ -45,22 +46,22 @@ const PlanRow& row_of(const std::vector<PlanRow>& rows, std::uint32_t cut, std::
 
 TEST_CASE("what a host plans with for one group is the cost model's, and a segment of two parts is their sum",
           "[unit][plan]") {
-    auto input = input_of(chain(), 4, 1e6, 2);
+    auto input = input_of(planner_chain(), 4, 1e6, 2);
     for (const std::uint32_t moments : {0u, 2u}) {
         input.optimizer_moments = moments;
-        const auto layers = static_cast<std::uint32_t>(chain().layer_count());
-        for (std::uint32_t cut = 1; cut < layers; ++cut) {
-            const auto group = segment_memory(chain(), {{cut, layers}}, moments);
+        const auto planner_layers = static_cast<std::uint32_t>(planner_chain().layer_count());
+        for (std::uint32_t cut = 1; cut < planner_layers; ++cut) {
+            const auto group = segment_memory(planner_chain(), {{cut, planner_layers}}, moments);
             CHECK(3 * group.of(input.batch) + group.once == host_memory(3, costs_of(input, cut)));
         }
-        const auto ends = segment_memory(chain(), {{0, 1}, {3, layers}}, moments);
-        CHECK(ends.of(7) == segment_memory(chain(), {{0, 1}}, moments).of(7) +
-                                segment_memory(chain(), {{3, layers}}, moments).of(7));
+        const auto ends = segment_memory(planner_chain(), {{0, 1}, {3, planner_layers}}, moments);
+        CHECK(ends.of(7) == segment_memory(planner_chain(), {{0, 1}}, moments).of(7) +
+                                segment_memory(planner_chain(), {{3, planner_layers}}, moments).of(7));
     }
 }
 
 TEST_CASE("every regime is there once for each cut and group count, and no cut that sends raw inputs", "[unit][plan]") {
-    const auto rows = predict_rounds(input_of(chain(), 4, 1e6, 2));
+    const auto rows = predict_rounds(input_of(planner_chain(), 4, 1e6, 2));
     REQUIRE(rows.has_value());
     REQUIRE(rows->size() == 1 + 6 * (4 + 1));
     CHECK(std::ranges::count(*rows, "splitfed-v2", &PlanRow::regime) == 6);
@@ -80,7 +81,7 @@ TEST_CASE("every regime is there once for each cut and group count, and no cut t
 }
 
 TEST_CASE("a row is the cost model's sum for its cut", "[paper][plan]") {
-    auto input = input_of(chain(), 2, 1e5, 3);
+    auto input = input_of(planner_chain(), 2, 1e5, 3);
     input.local_epochs = 2;
     const auto rows = predict_rounds(input);
     REQUIRE(rows.has_value());
@@ -103,25 +104,26 @@ TEST_CASE("a row is the cost model's sum for its cut", "[paper][plan]") {
     CHECK(split.cost.bytes_up == 2 * 210 * (4 * 64 + 8) + 2 * 320);
     CHECK(split.cost.bytes_down == 2 * 210 * 4 * 64 + 2 * 320);
     CHECK(split.cost.handover_bytes == 2 * 2 * 4 * (64 * 16 + 16 + 160 + 10));
-    const auto group = segment_memory(chain(), {{3, static_cast<std::uint32_t>(chain().layer_count())}}, 1);
+    const auto group =
+        segment_memory(planner_chain(), {{3, static_cast<std::uint32_t>(planner_chain().layer_count())}}, 1);
     CHECK(split.cost.host_memory == group.of(32) + group.once);
     CHECK(row_of(*rows, 3, 2).cost.host_memory == 2 * group.of(32) + group.once);
 }
 
 TEST_CASE("slow clients with fast links are split early, fast clients with slow links train the whole model",
           "[unit][plan]") {
-    const auto weak = predict_rounds(input_of(chain(), 6, 100e6, 30));
+    const auto weak = predict_rounds(input_of(planner_chain(), 6, 100e6, 30));
     REQUIRE(weak.has_value());
     CHECK(best_row(*weak)->regime != "federated");
     CHECK(best_row(*weak)->cut <= 3);
-    const auto far = predict_rounds(input_of(chain(), 6, 50e3, 1));
+    const auto far = predict_rounds(input_of(planner_chain(), 6, 50e3, 1));
     REQUIRE(far.has_value());
     CHECK(best_row(*far)->regime == "federated");
     CHECK(best_row(*far, "gsfl")->cost.seconds < best_row(*far, "split")->cost.seconds);
 }
 
 TEST_CASE("what does not fit in memory is told and never chosen", "[unit][plan]") {
-    auto input = input_of(chain(), 6, 100e6, 30);
+    auto input = input_of(planner_chain(), 6, 100e6, 30);
     const auto free = predict_rounds(input);
     const auto* best = best_row(*free);
     REQUIRE(best->groups > 1);
@@ -136,7 +138,7 @@ TEST_CASE("what does not fit in memory is told and never chosen", "[unit][plan]"
 
 TEST_CASE("with an overlap a client needs, for each batch that waits, its values and a copy of the parameters",
           "[unit][plan]") {
-    auto input = input_of(chain(), 2, 1e6, 1);
+    auto input = input_of(planner_chain(), 2, 1e6, 1);
     const auto plain = row_of(*predict_rounds(input), 3, 2).client_memory;
     const auto whole = predict_rounds(input)->front().client_memory;
     input.overlap = 3;
@@ -146,7 +148,7 @@ TEST_CASE("with an overlap a client needs, for each batch that waits, its values
 }
 
 TEST_CASE("a copy of the host's segment costs time only over a link", "[unit][plan]") {
-    auto input = input_of(chain(), 2, 1e6, 1);
+    auto input = input_of(planner_chain(), 2, 1e6, 1);
     const auto beside = row_of(*predict_rounds(input), 3, 1).cost;
     input.handover_copies = false;
     const auto one_copy = row_of(*predict_rounds(input), 3, 1).cost;
@@ -162,10 +164,10 @@ TEST_CASE("a copy of the host's segment costs time only over a link", "[unit][pl
 }
 
 TEST_CASE("a plan without clients or with a link of no rate is refused", "[unit][plan]") {
-    CHECK(predict_rounds(input_of(chain(), 0, 1e6, 1)).error().code == "bad_plan");
-    CHECK(predict_rounds(input_of(chain(), 2, 0, 1)).error().code == "bad_plan");
-    CHECK(predict_rounds(input_of(chain(), 2, 1e6, -1)).error().code == "bad_plan");
-    auto other = input_of(chain(), 2, 1e6, 1);
+    CHECK(predict_rounds(input_of(planner_chain(), 0, 1e6, 1)).error().code == "bad_plan");
+    CHECK(predict_rounds(input_of(planner_chain(), 2, 0, 1)).error().code == "bad_plan");
+    CHECK(predict_rounds(input_of(planner_chain(), 2, 1e6, -1)).error().code == "bad_plan");
+    auto other = input_of(planner_chain(), 2, 1e6, 1);
     other.grouping = "nearest";
     CHECK(predict_rounds(other).error().code == "unknown_grouping");
 }

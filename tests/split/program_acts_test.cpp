@@ -8,7 +8,7 @@
 namespace causeway {
 namespace {
 
-const Chain& chain() {
+const Chain& acts_chain() {
     static const Chain made = *Chain::parse({"dense 8", "relu", "dense 3"}, {5}, "cross-entropy");
     return made;
 }
@@ -20,7 +20,7 @@ LayerTable table() {
 }
 
 Program program_of(const char* flow, std::uint32_t stage, std::uint32_t overlap = 0) {
-    FlowInput input{.chain = chain(), .cell = {.stage = stage, .segment = {}}};
+    FlowInput input{.chain = acts_chain(), .cell = {.stage = stage, .segment = {}}};
     input.stages = 2;
     input.cuts = {2};
     input.overlap = overlap;
@@ -47,21 +47,21 @@ std::string words(const std::vector<CellAct>& acts) {
 }  // namespace
 
 TEST_CASE("a client sends, waits and steps batch by batch; a short batch takes its share but for the step", "[unit]") {
-    const auto acts = acts_of(program_of("split", 0), chain(), table(), {.examples = 15, .batch = 10});
+    const auto acts = acts_of(program_of("split", 0), acts_chain(), table(), {.examples = 15, .batch = 10});
     CHECK(words(acts) == ">labels:80 3 >values:320 <grads@1 230 "
                          ">labels:40 1.5 >values:160 <grads@1 215");
 }
 
 TEST_CASE("with an overlap the second half of a batch comes after the first half of a later one", "[unit]") {
     const auto acts =
-        acts_of(program_of("split", 0, 1), chain(), table(), {.examples = 20, .batch = 10, .local_epochs = 2});
+        acts_of(program_of("split", 0, 1), acts_chain(), table(), {.examples = 20, .batch = 10, .local_epochs = 2});
     CHECK(words(acts) == ">labels:80 3 >values:320 >labels:80 3 >values:320 <grads@1 230 "
                          ">labels:80 3 >values:320 <grads@1 230 >labels:80 3 >values:320 <grads@1 230 <grads@1 230");
 }
 
 TEST_CASE("a host works for several clients in turn, and passes over who has no batch of that number", "[unit]") {
-    const auto acts =
-        acts_of(program_of("batch-major", 1), chain(), table(), {.examples = 30, .batch = 10, .clients = {20, 10}});
+    const auto acts = acts_of(program_of("batch-major", 1), acts_chain(), table(),
+                              {.examples = 30, .batch = 10, .clients = {20, 10}});
     const std::string step = "44.5 >grads:320 100";
     CHECK(words(acts) ==
           "<labels@2 <values@2 " + step + " <labels@3 <values@3 " + step + " <labels@2 <values@2 " + step);

@@ -10,7 +10,7 @@
 namespace causeway {
 namespace {
 
-const Chain& chain() {
+const Chain& segment_chain() {
     static const Chain made =
         *Chain::parse({"conv 2 3x3", "batchnorm", "relu", "flatten", "dense 3"}, {4, 4, 1}, "cross-entropy");
     return made;
@@ -22,12 +22,13 @@ const OptimizerSpec& adam() {
 }
 
 Segment segment(std::uint32_t from, std::uint32_t to) {
-    return *Segment::make(chain(), {{from, to}});
+    return *Segment::make(segment_chain(), {{from, to}});
 }
 
 SegmentState state_of(const Segment& part) {
-    SegmentState state{part.cut(initial_model(chain(), 3)), {}};
-    state.optimizer = OptimizerState::fresh(adam(), chain().layer_count(), part.arena_size(ArenaKind::trainable));
+    SegmentState state{part.cut(initial_model(segment_chain(), 3)), {}};
+    state.optimizer =
+        OptimizerState::fresh(adam(), segment_chain().layer_count(), part.arena_size(ArenaKind::trainable));
     state.optimizer->steps[0] = 7;
     state.optimizer->moments.at(0).at(0) = 0.25f;
     state.model.trainable.values[1] = std::numeric_limits<float>::quiet_NaN();  // the firewall's to say
@@ -35,7 +36,7 @@ SegmentState state_of(const Segment& part) {
 }
 
 Result<SegmentState> read(const Segment& part, ByteView bytes, const OptimizerSpec& optimizer = adam()) {
-    return decode_segment(part, optimizer, chain().layer_count(), bytes);
+    return decode_segment(part, optimizer, segment_chain().layer_count(), bytes);
 }
 
 }  // namespace
@@ -43,7 +44,7 @@ Result<SegmentState> read(const Segment& part, ByteView bytes, const OptimizerSp
 TEST_CASE("a segment comes back bit for bit, with and without its optimizer's state", "[unit][segment_file]") {
     const auto part = GENERATE(segment(0, 2), segment(2, 5), segment(0, 5), segment(2, 4));
     const bool learns = part.arena_size(ArenaKind::trainable) > 0;
-    auto state = learns ? state_of(part) : SegmentState{part.cut(initial_model(chain(), 3)), {}};
+    auto state = learns ? state_of(part) : SegmentState{part.cut(initial_model(segment_chain(), 3)), {}};
     for (const bool with : {true, false}) {
         if (!with) {
             state.optimizer.reset();

@@ -11,7 +11,7 @@
 namespace causeway {
 namespace {
 
-Bytes random_bytes(std::size_t size, std::uint64_t seed) {
+Bytes random_content(std::size_t size, std::uint64_t seed) {
     RandomStream random({.seed = seed, .purpose = "blob"});
     Bytes bytes(size);
     std::ranges::generate(bytes, [&] { return static_cast<std::byte>(random.next_u32()); });
@@ -22,7 +22,7 @@ Bytes random_bytes(std::size_t size, std::uint64_t seed) {
 
 TEST_CASE("what has come into memory when its session ends is where the next session goes on", "[wire][transfer]") {
     const TemporaryFolder folder;
-    const auto blob = random_bytes(4000, 4);
+    const auto blob = random_content(4000, 4);
     std::vector<Message> sent;
     std::vector<std::string> ends;
     const TransferSink sink{[&](ConnectionId, Message message) { sent.push_back(std::move(message)); },
@@ -57,7 +57,7 @@ TEST_CASE("what has come into memory when its session ends is where the next ses
 
 TEST_CASE("a large blob that takes long goes on as a file, and no credit is given twice", "[wire][transfer]") {
     const TemporaryFolder folder;
-    const auto blob = random_bytes(5 << 20, 5);
+    const auto blob = random_content(5 << 20, 5);
     std::uint32_t credits = 0;
     std::vector<std::string> ends;
     const TransferSink sink{[&](ConnectionId, const Message& message) {
@@ -106,7 +106,7 @@ TEST_CASE("a large blob that takes long goes on as a file, and no credit is give
 
 TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves nothing behind", "[wire][transfer]") {
     const TemporaryFolder folder;
-    const auto blob = random_bytes(100'000, 4);
+    const auto blob = random_content(100'000, 4);
     std::vector<Message> sent;
     std::vector<std::string> ends;
     bool closed = false;
@@ -148,7 +148,7 @@ TEST_CASE("a fetch that is given up ends at once, tells its sender and leaves no
 
 TEST_CASE("a fetch whose connection is lost goes on at once over another that is open", "[wire][transfer]") {
     const TemporaryFolder folder;
-    const auto blob = random_bytes(4000, 6);
+    const auto blob = random_content(4000, 6);
     std::vector<std::pair<ConnectionId, std::uint64_t>> pulls;  // over which connection, from where
     const TransferSink sink{[&](ConnectionId to, const Message& message) {
                                 if (const auto* pull = std::get_if<Pull>(&message)) {
@@ -176,7 +176,7 @@ TEST_CASE("a fetch whose connection is lost goes on at once over another that is
 /// A table without a link: what it says and how its fetches end. Its writer's work is done when settle() is called.
 struct Table {
     TemporaryFolder folder;
-    Bytes blob = random_bytes(4000, 6);
+    Bytes blob = random_content(4000, 6);
     std::vector<std::pair<ConnectionId, Message>> sent;
     std::vector<std::string> ends;
     BoundedQueue<std::function<void(Instant)>> answers{64};

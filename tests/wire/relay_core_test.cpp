@@ -9,7 +9,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-constexpr std::uint64_t experiment = 7;
+constexpr std::uint64_t core_experiment = 7;
 constexpr ConnectionId session_a = 1, carrier_a = 2, session_b = 11, carrier_b = 12, stream = 50;
 
 struct Triangle {
@@ -32,12 +32,12 @@ struct Triangle {
         REQUIRE(coordinator.take<PeerOpened>().size() == 2);
     }
     static StreamPeer line(const Credentials& of, Instant expires = seconds(61)) {
-        return {of.identity.node, of.identity.role, certificate_fingerprint(of.certificate), experiment, expires};
+        return {of.identity.node, of.identity.role, certificate_fingerprint(of.certificate), core_experiment, expires};
     }
     void allow(std::uint64_t quota = 1 << 30) {
         a.core.allow_streams({line(own_b)});
         b.core.allow_streams({line(own_a)});
-        coordinator.core.allow_relays({{"site-a", "host-1", experiment, seconds(61), quota}});
+        coordinator.core.allow_relays({{"site-a", "host-1", core_experiment, seconds(61), quota}});
     }
     void connect(Node& node, ConnectionId id, ConnectionKind kind, ConnectionId control = 0) {
         REQUIRE(coordinator.core.accept(id, "192.0.2.1:" + std::to_string(5000 + id), now));
@@ -84,7 +84,7 @@ struct Triangle {
         } while (now < end);
     }
     static StreamData data(std::size_t size) {
-        return {{1, experiment, 1, 1}, 1, 0, 0, 0, 0, 1, 0, size, Bytes(size, std::byte{7})};
+        return {{1, core_experiment, 1, 1}, 1, 0, 0, 0, 0, 1, 0, size, Bytes(size, std::byte{7})};
     }
     static std::optional<PeerOpened> stream_of(Node& node) {
         for (auto& opened : node.take<PeerOpened>()) {
@@ -118,7 +118,7 @@ TEST_CASE("two nodes that reach only the coordinator have a stream through it, w
     CHECK(at_b->peer->identity == three.own_a.identity);
     CHECK(at_a->carrier == carrier_a);
     CHECK(at_b->carrier == carrier_b);
-    CHECK(at_b->experiment == experiment);
+    CHECK(at_b->experiment == core_experiment);
 
     const auto before = three.a.core.stream_traffic().sent;
     std::size_t received = 0;
@@ -274,7 +274,7 @@ TEST_CASE("a relay connection needs a session, and says nothing but frames", "[w
     }
     SECTION("an opening on a control connection") {
         for (std::size_t i = 0; i <= LinkLimits{}.bad_messages; ++i) {
-            three.a.core.send(session_a, RelayOpen{i + 1, "host-1", experiment});
+            three.a.core.send(session_a, RelayOpen{i + 1, "host-1", core_experiment});
             three.run(milliseconds(0));
         }
         three.run(seconds(3));

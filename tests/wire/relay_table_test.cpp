@@ -10,7 +10,7 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::uint64_t experiment = 7;
+constexpr std::uint64_t table_experiment = 7;
 constexpr ConnectionId carrier_a = 11;
 constexpr ConnectionId carrier_b = 12;
 
@@ -25,7 +25,7 @@ struct Office {
                           return here.contains(node);
                       }}};
 
-    void allow(std::uint64_t quota = 1 << 30) { table.allow({{"b", "a", experiment, seconds(61), quota}}, now); }
+    void allow(std::uint64_t quota = 1 << 30) { table.allow({{"b", "a", table_experiment, seconds(61), quota}}, now); }
     std::string say(ConnectionId from, Message message) {
         const auto status = table.handle(from, std::move(message), now);
         return status ? "" : status.error().code;
@@ -46,12 +46,12 @@ struct Office {
     std::uint64_t join() {
         table.opened(carrier_a, "a");
         table.opened(carrier_b, "b");
-        REQUIRE(say(carrier_a, RelayOpen{5, "b", experiment}).empty());
+        REQUIRE(say(carrier_a, RelayOpen{5, "b", table_experiment}).empty());
         const auto opened = take<RelayOpen>();
         REQUIRE(opened.size() == 1);
         CHECK(opened.front().first == carrier_b);
         CHECK(opened.front().second.node == "a");
-        CHECK(opened.front().second.experiment == experiment);
+        CHECK(opened.front().second.experiment == table_experiment);
         return opened.front().second.pair;
     }
     std::string ended_at(ConnectionId carrier) {
@@ -96,7 +96,7 @@ TEST_CASE("a node that has no relay connection is asked to open one, and then he
     Office office;
     office.allow();
     office.table.opened(carrier_a, "a");
-    REQUIRE(office.say(carrier_a, RelayOpen{5, "b", experiment}).empty());
+    REQUIRE(office.say(carrier_a, RelayOpen{5, "b", table_experiment}).empty());
     REQUIRE(office.say(carrier_a, RelayCredit{5, 77}).empty());
     REQUIRE(office.asked.size() == 1);
     CHECK(office.asked.front().first == "b");
@@ -124,7 +124,7 @@ TEST_CASE("only pairs that the coordinator allows are opened", "[wire][relay]") 
     Office office;
     office.allow();
     office.table.opened(carrier_a, "a");
-    RelayOpen asked{5, "b", experiment};
+    RelayOpen asked{5, "b", table_experiment};
     std::string expected = "not_on_roster";
     SECTION("another node") {
         asked.node = "c";
@@ -211,13 +211,13 @@ TEST_CASE("numbers that are nobody's are the sender's mistake", "[wire][relay]")
     CHECK(office.say(carrier_a, RelayFrame{6, bytes(1)}) == "unknown_pair");
     CHECK(office.say(carrier_a, RelayCredit{at_b, 1}) == "unknown_pair");  // another's
     CHECK(office.say(carrier_a, RelayEnd{99, "", ""}) == "unknown_pair");
-    CHECK(office.say(carrier_a, RelayOpen{5, "b", experiment}) == "bad_pair");
-    CHECK(office.say(carrier_a, RelayOpen{0, "b", experiment}) == "bad_pair");
-    CHECK(office.say(carrier_a, RelayOpen{at_b, "b", experiment}) == "bad_pair");
+    CHECK(office.say(carrier_a, RelayOpen{5, "b", table_experiment}) == "bad_pair");
+    CHECK(office.say(carrier_a, RelayOpen{0, "b", table_experiment}) == "bad_pair");
+    CHECK(office.say(carrier_a, RelayOpen{at_b, "b", table_experiment}) == "bad_pair");
     CHECK(office.say(carrier_a, Credit{1, 1}) == "wrong_connection");
     std::size_t open = 1;
     for (std::uint64_t number = 100; number < 200; ++number) {
-        REQUIRE(office.say(carrier_a, RelayOpen{number, "b", experiment}).empty());
+        REQUIRE(office.say(carrier_a, RelayOpen{number, "b", table_experiment}).empty());
         open += office.take<RelayEnd>().empty() ? 1 : 0;
     }
     CHECK(open == relay_pairs_per_node);

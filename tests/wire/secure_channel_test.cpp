@@ -10,7 +10,7 @@ namespace causeway {
 namespace {
 
 /// Two channels with their bytes passed by hand.
-struct Pair {
+struct ChannelPair {
     SecureChannel client;
     SecureChannel server;
     Bytes to_server;
@@ -20,7 +20,7 @@ struct Pair {
     Status client_status;
     Status server_status;
 
-    Pair(const ChannelContext& connecting, const ChannelContext& accepting, std::int64_t now_s = test_now_s)
+    ChannelPair(const ChannelContext& connecting, const ChannelContext& accepting, std::int64_t now_s = test_now_s)
         : client(connecting, now_s), server(accepting, now_s) {
         client_status = client.start(to_server);
     }
@@ -54,7 +54,7 @@ struct Ends {
 TEST_CASE("both ends of a session know each other by certificate", "[wire][tls]") {
     const Ends ends;
     for (const std::size_t cut : {SIZE_MAX, std::size_t{1}, std::size_t{7}}) {
-        Pair pair(ends.connecting, ends.accepting);
+        ChannelPair pair(ends.connecting, ends.accepting);
         pair.run(cut);
         REQUIRE(pair.client.is_open());
         REQUIRE(pair.server.is_open());
@@ -70,7 +70,7 @@ TEST_CASE("messages of all sizes arrive whole in both directions, whatever the c
     CAPTURE(seed);
     RandomStream random({.seed = seed, .purpose = "sizes"});
     const Ends ends;
-    Pair pair(ends.connecting, ends.accepting);
+    ChannelPair pair(ends.connecting, ends.accepting);
     pair.run();
     std::vector<SharedBytes> sent;
     for (int i = 0; i < 60; ++i) {
@@ -91,7 +91,7 @@ TEST_CASE("messages of all sizes arrive whole in both directions, whatever the c
 
 TEST_CASE("a message that is sealed in two parts arrives as one", "[wire][tls]") {
     const Ends ends;
-    Pair pair(ends.connecting, ends.accepting);
+    ChannelPair pair(ends.connecting, ends.accepting);
     pair.run();
     for (const std::size_t head : {1, 100, 16'379, 16'380, 16'381, 40'000}) {
         for (const std::size_t tail : {0, 1, 16'000, 16'384, 500'000}) {
@@ -111,7 +111,7 @@ TEST_CASE("a message that is sealed in two parts arrives as one", "[wire][tls]")
 
 TEST_CASE("a message's length inside the stream is judged before anything is kept", "[wire][tls]") {
     const Ends ends;
-    Pair pair(ends.connecting, ends.accepting);
+    ChannelPair pair(ends.connecting, ends.accepting);
     pair.run();
     CHECK(code_of(pair.client.send({}, pair.to_server)) == "message_too_long");
     pair.client.finish(pair.to_server);
@@ -123,13 +123,13 @@ TEST_CASE("each kind of stranger is turned away with its own code", "[wire][tls]
     const Ends ends;
     const Federation other;
     const auto server_says = [&](const Credentials& credentials, std::int64_t now_s = test_now_s) {
-        Pair pair(*ChannelContext::connecting(credentials), ends.accepting, now_s);
+        ChannelPair pair(*ChannelContext::connecting(credentials), ends.accepting, now_s);
         pair.run();
         CHECK(pair.at_server.empty());
         return code_of(pair.server_status);
     };
     const auto client_says = [&](const Credentials& server, std::int64_t now_s = test_now_s) {
-        Pair pair(ends.connecting, *ChannelContext::accepting(server), now_s);
+        ChannelPair pair(ends.connecting, *ChannelContext::accepting(server), now_s);
         pair.run();
         return code_of(pair.client_status);
     };
@@ -156,7 +156,7 @@ TEST_CASE("each kind of stranger is turned away with its own code", "[wire][tls]
 TEST_CASE("the refused end learns why it was refused", "[wire][tls]") {
     const Ends ends;
     const auto old = ends.federation.node(Role::client, "site-a", test_now_s - 91 * day_s);
-    Pair pair(*ChannelContext::connecting(old), ends.accepting);
+    ChannelPair pair(*ChannelContext::connecting(old), ends.accepting);
     pair.run();
     CHECK(code_of(pair.client_status) == "certificate_expired");
 }
@@ -267,7 +267,7 @@ TEST_CASE("a handshake that never ends is cut at 16 KiB", "[wire][tls]") {
 TEST_CASE("enrolment is served without a certificate, and ends at 16 KiB", "[wire][tls]") {
     const Ends ends;
     const auto joining = *ChannelContext::joining(*certificate_key_digest(ends.federation.authority.certificate));
-    Pair pair(joining, ends.accepting);
+    ChannelPair pair(joining, ends.accepting);
     pair.run();
     REQUIRE(pair.server.is_open());
     CHECK(pair.server.protocol() == ChannelProtocol::join);
@@ -284,7 +284,7 @@ TEST_CASE("enrolment is served without a certificate, and ends at 16 KiB", "[wir
 TEST_CASE("a joining node that meets another authority says nothing more", "[wire][tls]") {
     const Ends ends;
     const Federation other;
-    Pair pair(*ChannelContext::joining(*certificate_key_digest(other.authority.certificate)), ends.accepting);
+    ChannelPair pair(*ChannelContext::joining(*certificate_key_digest(other.authority.certificate)), ends.accepting);
     pair.run();
     CHECK(code_of(pair.client_status) == "unknown_ca");
     CHECK_FALSE(pair.server.is_open());
@@ -296,7 +296,7 @@ TEST_CASE("flipped, cut and random bytes end a session with a code, never a cras
     RandomStream random({.seed = seed, .purpose = "fuzz"});
     const Ends ends;
     for (int i = 0; i < 200; ++i) {
-        Pair pair(ends.connecting, ends.accepting);
+        ChannelPair pair(ends.connecting, ends.accepting);
         const bool after_handshake = random.below(2) == 0;
         if (after_handshake) {
             pair.run();

@@ -7,10 +7,10 @@
 namespace causeway {
 namespace {
 
-constexpr std::uint64_t experiment = 7;
+constexpr std::uint64_t streams_experiment = 7;
 
 StreamData message(std::size_t size, std::uint32_t batch = 0) {
-    return {{1, experiment, 2, 1}, 1, 0, 0, batch, 0, 8, 0, size, Bytes(size, static_cast<std::byte>(batch))};
+    return {{1, streams_experiment, 2, 1}, 1, 0, 0, batch, 0, 8, 0, size, Bytes(size, static_cast<std::byte>(batch))};
 }
 
 /// A node's link and streams, and what they tell, by queue.
@@ -45,7 +45,7 @@ struct StreamNode {
         return {credentials.identity.node,
                 std::string(to_string(credentials.identity.role)),
                 certificate_fingerprint(credentials.certificate),
-                experiment,
+                streams_experiment,
                 addresses,
                 expires_ms};
     }
@@ -147,7 +147,7 @@ struct Islands {
     }
     void allow(std::uint64_t quota = 1 << 30) {
         coordinator.link->allow_relays(
-            {{"site-a", "host-1", experiment, real_now() + std::chrono::seconds(60), quota}});
+            {{"site-a", "host-1", streams_experiment, real_now() + std::chrono::seconds(60), quota}});
     }
 };
 
@@ -203,7 +203,7 @@ TEST_CASE("a node is no coordinator, and a coordinator no node", "[wire][streams
     Mesh mesh;
     mesh.rosters();
     TestLink coordinator(mesh.federation.node(Role::coordinator, "coordinator"), Address{"127.0.0.1", 0});
-    StreamPeer posing{"coordinator", Role::host, {}, experiment, real_now() + std::chrono::seconds(60)};
+    StreamPeer posing{"coordinator", Role::host, {}, streams_experiment, real_now() + std::chrono::seconds(60)};
     mesh.client.link->connect({.to = coordinator.address(), .kind = ConnectionKind::stream, .peer = posing});
     mesh.client.link->connect({.to = {"127.0.0.1", mesh.host.link->port()}});
     const auto session = TestLink::wait_for<PeerClosed>(*mesh.client.control);

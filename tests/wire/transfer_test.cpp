@@ -15,7 +15,7 @@
 namespace causeway {
 namespace {
 
-Bytes random_bytes(std::size_t size, std::uint64_t seed) {
+Bytes random_payload(std::size_t size, std::uint64_t seed) {
     RandomStream random({.seed = seed, .purpose = "blob"});
     Bytes bytes(size);
     for (std::size_t i = 0; i + 8 <= size; i += 8) {
@@ -56,7 +56,7 @@ TEST_CASE("a blob arrives whole over a connection that breaks at random places",
     for (std::uint64_t seed = 1; seed <= 100; ++seed) {
         CAPTURE(seed);
         RandomStream random({.seed = seed, .purpose = "transfer"});
-        const auto blob = random_bytes(1 + random.below(3'000'000), seed);
+        const auto blob = random_payload(1 + random.below(3'000'000), seed);
         Wire wire{blob, random, {}, {}, {}, 0};
         TransferReceiver receiver(1, sha256(blob), blob.size(), 0, wire.now);
         std::optional<TransferSender> sender;
@@ -92,7 +92,7 @@ TEST_CASE("a blob arrives whole over a connection that breaks at random places",
 }
 
 TEST_CASE("a gap, a repetition, a swap, a wrong total or an overlong chunk ends the transfer", "[wire][transfer]") {
-    const auto blob = random_bytes(100'000, 1);
+    const auto blob = random_payload(100'000, 1);
     const auto piece = [&](std::uint64_t offset, std::size_t size, std::uint64_t total = 100'000) {
         return Chunk{1, offset, total, to_bytes(ByteView(blob).subspan(offset, size))};
     };
@@ -114,7 +114,7 @@ TEST_CASE("a gap, a repetition, a swap, a wrong total or an overlong chunk ends 
 }
 
 TEST_CASE("a blob that is not what its digest says is told at the end", "[wire][transfer]") {
-    const auto blob = random_bytes(5000, 1);
+    const auto blob = random_payload(5000, 1);
     TransferReceiver receiver(1, sha256("something else"), blob.size(), 0, Instant{});
     REQUIRE(receiver.accept({1, 0, 5000, blob}, Instant{}).has_value());
     CHECK(receiver.verify().error().code == "digest_mismatch");
@@ -156,7 +156,7 @@ TEST_CASE("a connection's second small blob is one chunk where the first came fa
         std::vector<Chunk> chunks;
         const TransferSink sink{[&](ConnectionId, Message message) { chunks.push_back(std::get<Chunk>(message)); },
                                 [](ConnectionId, const Error&) {}};
-        const auto blob = std::make_shared<const Bytes>(random_bytes(400'000, 1));
+        const auto blob = std::make_shared<const Bytes>(random_payload(400'000, 1));
         ServingTable table(sink, [&](const Digest&, const PeerIdentity&) { return Result<Blob>(blob); }, {});
         table.opened(1, {});
         Instant now{};
@@ -205,7 +205,7 @@ struct Shelf {
 };
 
 /// Two links with engines and an open session between them.
-struct Pair {
+struct TransferPair {
     Federation federation;
     TemporaryFolder folder;
     TestLink server{federation.node(Role::coordinator, "coordinator"), Address{"*", 0}};
@@ -216,12 +216,12 @@ struct Pair {
     std::unique_ptr<TransferEngine> client_engine = engine(client, client_shelf);
     Session session = open_session(client, server);
 
-    Pair() {
+    TransferPair() {
         server_engine->attach(session.at_server);
         client_engine->attach(session.at_client, server.address(), session.at_server);
         client_engine->want(session.at_client);
     }
-    ~Pair() {
+    ~TransferPair() {
         client_engine.reset();
         server_engine.reset();
     }
@@ -246,21 +246,22 @@ struct Pair {
 };
 
 TEST_CASE("20 MB are pulled in both directions, verified and durable", "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = random_bytes(20'000'000, 7);
+    TransferPair pair;
+    const auto blob = random_payload(20'000'000, 7);
     const auto digest = sha256(blob);
     const auto file = pair.folder.path / "served";
     REQUIRE(write_file_durably(file, blob).has_value());
     pair.serve(digest, file);
     const auto down = pair.folder.path / "down";
-    const auto fetched = Pair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob.size(), down});
+    const auto fetched = TransferPair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob.size(), down});
     REQUIRE(fetched.has_value());
     CHECK(*read_file(down, 1 << 30) == blob);
 
-    const auto small = std::make_shared<const Bytes>(random_bytes(1'000'001, 8));
+    const auto small = std::make_shared<const Bytes>(random_payload(1'000'001, 8));
     pair.serve(sha256(*small), small);  // from memory
     const auto up = pair.folder.path / "up";
-    const auto pulled = Pair::fetch(*pair.server_engine, pair.session.at_server, {sha256(*small), small->size(), up});
+    const auto pulled =
+        TransferPair::fetch(*pair.server_engine, pair.session.at_server, {sha256(*small), small->size(), up});
     REQUIRE(pulled.has_value());
     CHECK(*read_file(up, 1 << 30) == *small);
     CHECK(pair.server.link->traffic().sent > 20'000'000);
@@ -269,42 +270,42 @@ TEST_CASE("20 MB are pulled in both directions, verified and durable", "[wire][t
 
 TEST_CASE("a small blob stays in memory where its owner asks for that, a larger one does not",
           "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = std::make_shared<const Bytes>(random_bytes(300'000, 3));
+    TransferPair pair;
+    const auto blob = std::make_shared<const Bytes>(random_payload(300'000, 3));
     pair.serve(sha256(*blob), blob);
     Fetch wanted{.digest = sha256(*blob), .bytes = blob->size(), .destination = pair.folder.path / "x"};
     wanted.in_memory_up_to = blob->size();
-    const auto small = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    const auto small = TransferPair::fetch(*pair.client_engine, pair.session.at_client, wanted);
     REQUIRE(small.has_value());
     REQUIRE(small->bytes);
     CHECK(small->bytes == SharedBytes(blob));
     CHECK(std::filesystem::is_empty(pair.folder.path));
     wanted.in_memory_up_to = blob->size() - 1;
-    const auto large = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    const auto large = TransferPair::fetch(*pair.client_engine, pair.session.at_client, wanted);
     REQUIRE(large.has_value());
     CHECK_FALSE(large->bytes);
     CHECK(*read_file(large->file, 1 << 20) == *blob);
 }
 
 TEST_CASE("a blob in memory begins where its owner wants it", "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = std::make_shared<const Bytes>(random_bytes(5'000'000, 6));
+    TransferPair pair;
+    const auto blob = std::make_shared<const Bytes>(random_payload(5'000'000, 6));
     pair.serve(sha256(*blob), blob);
     Fetch wanted{.digest = sha256(*blob), .bytes = blob->size(), .destination = pair.folder.path / "x"};
     wanted.in_memory_up_to = blob->size();
     wanted.shift = 3;
-    const auto fetched = Pair::fetch(*pair.client_engine, pair.session.at_client, wanted);
+    const auto fetched = TransferPair::fetch(*pair.client_engine, pair.session.at_client, wanted);
     REQUIRE(fetched.has_value());
     CHECK(fetched->bytes == SharedBytes(blob));
     CHECK(reinterpret_cast<std::uintptr_t>(fetched->bytes.view().data()) % 8 == wanted.shift);
 }
 
 TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link]") {
-    Pair pair;
+    TransferPair pair;
     std::vector<std::future<Result<FetchedBlob>>> results;
     std::vector<Bytes> blobs;
     for (std::uint64_t i = 0; i < 12; ++i) {
-        blobs.push_back(random_bytes(500'000 + i, i));
+        blobs.push_back(random_payload(500'000 + i, i));
         pair.serve(sha256(blobs.back()), std::make_shared<const Bytes>(blobs.back()));
     }
     for (std::size_t i = 0; i < blobs.size(); ++i) {
@@ -324,15 +325,15 @@ TEST_CASE("both sides fetch at once over one connection", "[wire][transfer][link
 
 TEST_CASE("what a fetch can meet: nothing there, another size, a wrong digest, nothing at all to move",
           "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = std::make_shared<const Bytes>(random_bytes(100'000, 9));
+    TransferPair pair;
+    const auto blob = std::make_shared<const Bytes>(random_payload(100'000, 9));
     const auto digest = sha256(*blob);
     const auto lie = sha256("a lie");
     pair.serve(digest, blob);
     pair.serve(lie, blob);
     const auto code = [&](const Digest& wanted, std::uint64_t bytes) {
         const auto result =
-            Pair::fetch(*pair.client_engine, pair.session.at_client, {wanted, bytes, pair.folder.path / "x"});
+            TransferPair::fetch(*pair.client_engine, pair.session.at_client, {wanted, bytes, pair.folder.path / "x"});
         return result ? "" : result.error().code;
     };
     CHECK(code(sha256("unknown"), 10) == "not_found");
@@ -348,8 +349,8 @@ TEST_CASE("what a fetch can meet: nothing there, another size, a wrong digest, n
 
 TEST_CASE("a part of an earlier attempt is not fetched again, and a false one costs one more try",
           "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = std::make_shared<const Bytes>(random_bytes(8'000'000, 10));
+    TransferPair pair;
+    const auto blob = std::make_shared<const Bytes>(random_payload(8'000'000, 10));
     const auto digest = sha256(*blob);
     pair.serve(digest, blob);
     const auto destination = pair.folder.path / "model";
@@ -358,21 +359,24 @@ TEST_CASE("a part of an earlier attempt is not fetched again, and a false one co
 
     REQUIRE(write_file_durably(part, ByteView(*blob).first(7'000'000)).has_value());
     const auto before = traffic();
-    REQUIRE(Pair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination}).has_value());
+    REQUIRE(TransferPair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination})
+                .has_value());
     CHECK(traffic() - before < 1'100'000);
     CHECK(*read_file(destination, 1 << 30) == *blob);
     CHECK_FALSE(std::filesystem::exists(part));
 
     REQUIRE(write_file_durably(part, Bytes(7'000'000)).has_value());
-    REQUIRE(Pair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination}).has_value());
+    REQUIRE(TransferPair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination})
+                .has_value());
     CHECK(*read_file(destination, 1 << 30) == *blob);
     REQUIRE(write_file_durably(part, Bytes(9'000'000)).has_value());  // longer than the blob
-    REQUIRE(Pair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination}).has_value());
+    REQUIRE(TransferPair::fetch(*pair.client_engine, pair.session.at_client, {digest, blob->size(), destination})
+                .has_value());
 }
 
 TEST_CASE("when the bulk connection is cut, another is opened and the transfer goes on", "[wire][transfer][link]") {
-    Pair pair;
-    const auto blob = random_bytes(60'000'000, 11);
+    TransferPair pair;
+    const auto blob = random_payload(60'000'000, 11);
     const auto digest = sha256(blob);
     const auto file = pair.folder.path / "served";
     REQUIRE(write_file_durably(file, blob).has_value());
@@ -404,7 +408,7 @@ TEST_CASE("when the bulk connection is cut, another is opened and the transfer g
 }
 
 TEST_CASE("the end of a session ends its fetches, and the part stays for the next", "[wire][transfer][link]") {
-    Pair pair;
+    TransferPair pair;
     std::promise<Result<FetchedBlob>> promise;
     pair.server_engine->fetch(pair.session.at_server + 77, {sha256("x"), 10, pair.folder.path / "x"},
                               [&](auto result) { promise.set_value(std::move(result)); });
