@@ -1,25 +1,11 @@
 // See memory_budget.h.
 #include "client/memory_budget.h"
 
-#include <cstdlib>
-#include <fstream>
-
 #include <fmt/format.h>
 
-#include "common/large_memory.h"
 #include "common/text.h"
 
 namespace causeway::node {
-
-std::optional<std::uint64_t> available_memory() {
-    std::ifstream file("/proc/meminfo");
-    for (std::string line; std::getline(file, line);) {
-        if (line.starts_with("MemAvailable:")) {
-            return std::strtoull(line.c_str() + line.find(':') + 1, nullptr, 10) * 1024 + spare_memory();
-        }
-    }
-    return std::nullopt;
-}
 
 /// `own` is what the asker has already, and uses again.
 Status MemoryBudget::check(std::uint64_t bytes, std::uint64_t own, const std::string& what) const {

@@ -3,7 +3,7 @@
 //
 // A host serves groups of several experiments at one time, and what a group has it keeps between its turns: all of them
 // count until their experiment is over, or its next round has begun without them. Without a limit of its own the node
-// asks the machine what is left. Thread: the trainer's.
+// asks the machine what is left (common/machine.h). Thread: the trainer's.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,6 @@
 #include "common/result.h"
 
 namespace causeway::node {
-
-/// What the kernel says that programs may still take; nothing where it does not say.
-std::optional<std::uint64_t> available_memory();
 
 class MemoryBudget {
 public:

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "client/node_parts.h"
+#include "common/machine.h"
 #include "common/overloaded.h"
 #include "common/random.h"
 #include "configs/dataset_file.h"

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/log.h"
+#include "common/machine.h"
 #include "common/text.h"
 #include "configs/snapshot_rule.h"
 #include "configs/statistics.h"
