@@ -1,9 +1,10 @@
-// Texts that people and peers write: experiment files, policies, JSON.
+// Texts that people and peers write: experiment files, policies, JSON, requests of HTTP.
 // Thread: one.
 #include "client/policy.h"
 #include "common/json.h"
 #include "configs/examples.h"
 #include "configs/reader.h"
+#include "coordinator/http_request.h"
 #include "tests/fuzz/targets.h"
 
 namespace causeway {
@@ -54,9 +55,29 @@ std::vector<Bytes> json_seeds() {
             to_bytes("[18446744073709551615,-9223372036854775808,1e400]")};
 }
 
+/// The same whether the bytes come at once or one by one, and little is kept of them.
+void run_http(ByteView input) {
+    HttpRequestReader whole;
+    whole.read(as_text(input));
+    HttpRequestReader bytewise;
+    for (const char c : as_text(input)) {
+        bytewise.read({&c, 1});
+    }
+    REQUIRE_FUZZ(whole.state() == bytewise.state() && whole.status() == bytewise.status());
+    REQUIRE_FUZZ((whole.state() == HttpRequestReader::State::refused) == (whole.status() >= 400));
+    const auto& request = whole.request();
+    REQUIRE_FUZZ(request.path == bytewise.request().path && request.host == bytewise.request().host);
+    REQUIRE_FUZZ(request.method.size() + request.path.size() < HttpRequestReader::longest_head);
+}
+std::vector<Bytes> http_seeds() {
+    return {to_bytes("GET /metrics?a=b HTTP/1.1\r\nHost: localhost:9400\r\nAccept: */*\r\n\r\n"),
+            to_bytes("POST / HTTP/1.0\nContent-Length: 3\nTransfer-Encoding: chunked\n\nabc")};
+}
+
 constexpr FuzzTarget targets[] = {{"experiment", run_experiment, experiment_seeds, 1000},
                                   {"policy", run_policy, policy_seeds, 2000},
-                                  {"json", run_json, json_seeds, 5000}};
+                                  {"json", run_json, json_seeds, 5000},
+                                  {"http", run_http, http_seeds, 5000}};
 
 }  // namespace
 

@@ -30,7 +30,7 @@ BELOW = {
 HOME = {
     "zmq": "wire", "capnp/": "wire", "kj/": "wire", "openssl/ssl": "wire", "openssl/x509": "wire", "sqlite3": "coordinator",
     "oneapi/": "kernels", "dnnl": "kernels", "hwy/": "kernels", "cuda": "kernels", "toml++": "configs",
-    "httplib": "coordinator", "CLI/": "cli", "spdlog": "common", "nlohmann": "common", "zlib": "data", "png.h": "data", "jpeglib": "data",
+    "CLI/": "cli", "spdlog": "common", "nlohmann": "common", "zlib": "data", "png.h": "data", "jpeglib": "data",
 }
 # In pure folders nothing may read a clock, sleep, print or draw unkeyed numbers.
 BANNED = {
