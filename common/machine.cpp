@@ -38,7 +38,7 @@ std::optional<std::uint64_t> number_of(const fs::path& file, std::string_view ke
     return std::nullopt;
 }
 
-std::uint64_t less(std::uint64_t from, std::uint64_t what) {
+std::uint64_t left_of(std::uint64_t from, std::uint64_t what) {
     return from - std::min(from, what);
 }
 
@@ -60,7 +60,7 @@ std::optional<std::uint64_t> bound_of_group(const fs::path& group, const GroupFi
         return limit;
     }
     const auto used = number_in(group / names.used).value_or(0);
-    return less(*limit, less(used, number_of(group / "memory.stat", names.reclaimable).value_or(0)));
+    return left_of(*limit, left_of(used, number_of(group / "memory.stat", names.reclaimable).value_or(0)));
 }
 
 /// The least bound of the process's group and of those above it. Where the group is not seen under its own name (a
@@ -112,16 +112,16 @@ std::optional<std::uint64_t> bound_of_process(int resource, std::uint64_t used, 
     if (::getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) {
         return std::nullopt;
     }
-    return measure == Measure::limit ? limit.rlim_cur : less(limit.rlim_cur, used);
+    return measure == Measure::limit ? limit.rlim_cur : left_of(limit.rlim_cur, used);
 }
 
-struct Used {
+struct UsedMemory {
     std::uint64_t address_space = 0;
     std::uint64_t data = 0;
 };
 
 /// source  proc(5), /proc/pid/statm: size, resident, shared, text, lib, data, in pages
-Used used_by_process(const KernelFiles& files) {
+UsedMemory used_by_process(const KernelFiles& files) {
     std::ifstream in(files.proc / "self" / "statm");
     std::uint64_t size = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;
     in >> size >> resident >> shared >> text >> library >> data;

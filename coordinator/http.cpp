@@ -25,45 +25,45 @@ std::string host_of(const std::string& header) {
     return header.substr(0, header.find(':'));
 }
 
-constexpr auto healthz = "/healthz";
-constexpr auto metrics = "/metrics";
+constexpr auto health_path = "/healthz";
+constexpr auto metrics_path = "/metrics";
 
 /// What is answered without asking the loop.
-std::optional<HttpResponse> refuse(const HttpRequest& request) {
+std::optional<HttpResponse> refuse_http(const HttpRequest& request) {
     if (!is_loopback(host_of(request.host.value_or("")))) {
         return HttpResponse{403, "only by a loopback name\n"};
     }
     if (request.method != "GET" && request.method != "HEAD") {
         return HttpResponse{405, "read-only\n", "text/plain", "Allow: GET, HEAD\r\n"};
     }
-    if (request.path != healthz && request.path != metrics) {
+    if (request.path != health_path && request.path != metrics_path) {
         return HttpResponse{404, "there are /healthz and /metrics\n"};
     }
     return std::nullopt;
 }
 
-HttpResponse page(const HttpRequest& request, const std::optional<CoordinatorMetrics>& scraped) {
+HttpResponse http_page(const HttpRequest& request, const std::optional<CoordinatorMetrics>& scraped) {
     if (!scraped) {
         return {503, "the loop does not answer\n"};
     }
-    return request.path == healthz
+    return request.path == health_path
                ? HttpResponse{200, "ok\n"}
                : HttpResponse{200, to_prometheus(*scraped), "text/plain; version=0.0.4; charset=utf-8"};
 }
 
 /// The loop is asked once for all of them, and not at all where none is a page of ours.
-std::vector<HttpResponse> answers(const std::vector<HttpRequest>& requests, const HttpServer::Scrape& scrape) {
+std::vector<HttpResponse> http_answers(const std::vector<HttpRequest>& requests, const HttpServer::Scrape& scrape) {
     std::vector<HttpResponse> responses;
     std::optional<std::optional<CoordinatorMetrics>> scraped;
     for (const auto& request : requests) {
-        if (auto refused = refuse(request)) {
+        if (auto refused = refuse_http(request)) {
             responses.push_back(*std::move(refused));
             continue;
         }
         if (!scraped) {
             scraped = scrape();
         }
-        responses.push_back(page(request, *scraped));
+        responses.push_back(http_page(request, *scraped));
     }
     return responses;
 }
@@ -84,7 +84,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const Address& listen, Scr
     auto parts = std::make_unique<Parts>();
     TRY_ASSIGN(parts->connections,
                HttpConnections::open(listen, [scrape = std::move(scrape)](const std::vector<HttpRequest>& requests) {
-                   return answers(requests, scrape);
+                   return http_answers(requests, scrape);
                }));
     parts->thread = std::thread([connections = parts->connections.get()] { connections->run(); });
     return std::make_unique<HttpServer>(std::move(parts));

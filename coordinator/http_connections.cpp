@@ -22,21 +22,21 @@ namespace {
 using namespace std::chrono_literals;
 
 // A prober of this machine has sent its request before it is accepted, and reads the answer at once.
-constexpr Duration request_limit = 2s;
-constexpr Duration answer_limit = 2s;
-/// What comes after the request is read and thrown away for a while, for a socket that is closed with bytes unread takes
-/// the answer from its reader.
-constexpr Duration leave_limit = 500ms;
+constexpr Duration http_request_limit = 2s;
+constexpr Duration http_answer_limit = 2s;
+/// What comes after the request is thrown away for a while: closing with bytes unread would take the answer from its
+/// reader.
+constexpr Duration http_leave_limit = 500ms;
 constexpr std::size_t most_thrown_away = 64 << 10;
 /// A connection keeps its place at least so long: a request comes right after it is accepted, but not in the same
 /// instant. In a storm of connections 6,400 a second get a place.
-constexpr Duration least_stay = 10ms;
+constexpr Duration least_http_stay = 10ms;
 constexpr int accepts_a_turn = 16;
 constexpr int waiting_connections = 128;         // in the kernel; they cost this process nothing
 constexpr Duration without_descriptors = 100ms;  // until accepting is tried again
-constexpr int receive_buffer = 16 << 10;         // of the kernel, a connection
+constexpr int http_receive_buffer = 16 << 10;    // of the kernel, a connection
 
-std::string_view words(int status) {
+std::string_view http_words(int status) {
     switch (status) {
         case 200:
             return "OK";
@@ -63,12 +63,12 @@ std::string_view words(int status) {
     }
 }
 
-HttpResponse refusal(int status) {
-    return {status, status == 408 ? "the request did not come in time\n" : std::string(words(status)) + "\n"};
+HttpResponse http_refusal(int status) {
+    return {status, status == 408 ? "the request did not come in time\n" : std::string(http_words(status)) + "\n"};
 }
 
 /// -1: errno says why.
-int listen_at(const addrinfo& where) {
+int http_listen(const addrinfo& where) {
     const int descriptor =
         ::socket(where.ai_family, where.ai_socktype | SOCK_CLOEXEC | SOCK_NONBLOCK, where.ai_protocol);
     if (descriptor < 0) {
@@ -76,7 +76,7 @@ int listen_at(const addrinfo& where) {
     }
     const int on = 1;
     (void)::setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    (void)::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
+    (void)::setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &http_receive_buffer, sizeof http_receive_buffer);
     if (::bind(descriptor, where.ai_addr, where.ai_addrlen) == 0 && ::listen(descriptor, waiting_connections) == 0) {
         return descriptor;
     }
@@ -86,7 +86,7 @@ int listen_at(const addrinfo& where) {
     return -1;
 }
 
-std::uint16_t port_of(int descriptor) {
+std::uint16_t http_port_of(int descriptor) {
     sockaddr_storage address{};
     socklen_t size = sizeof address;
     (void)::getsockname(descriptor, reinterpret_cast<sockaddr*>(&address), &size);
@@ -105,7 +105,7 @@ Result<std::unique_ptr<HttpConnections>> HttpConnections::open(const Address& li
     const auto named = ::getaddrinfo(listen.host.c_str(), std::to_string(listen.port).c_str(), &hints, &found);
     std::string why = named == 0 ? "" : ::gai_strerror(named);
     for (const auto* where = found; where != nullptr && descriptor < 0; where = where->ai_next) {
-        descriptor = listen_at(*where);
+        descriptor = http_listen(*where);
         why = descriptor < 0 ? std::strerror(errno) : "";
     }
     if (found != nullptr) {
@@ -122,7 +122,7 @@ Result<std::unique_ptr<HttpConnections>> HttpConnections::open(const Address& li
         ::close(descriptor);
         return fail(ErrorKind::io, "too_few_descriptors", fmt::format("--http {}: {}", listen.text(), why));
     }
-    return std::make_unique<HttpConnections>(descriptor, wake, port_of(descriptor), std::move(answer));
+    return std::make_unique<HttpConnections>(descriptor, wake, http_port_of(descriptor), std::move(answer));
 }
 
 HttpConnections::HttpConnections(int listening, int wake, std::uint16_t port, Answer answer)
@@ -182,9 +182,9 @@ HttpConnections::Turn HttpConnections::turn() {
 Instant HttpConnections::next_deadline() const {
     auto next = real_now() < accept_again_ ? accept_again_ : never;
     for (const auto& connection : connections_) {
-        const auto limit = connection.phase == Phase::reading     ? request_limit
-                           : connection.phase == Phase::answering ? answer_limit
-                                                                  : leave_limit;
+        const auto limit = connection.phase == Phase::reading     ? http_request_limit
+                           : connection.phase == Phase::answering ? http_answer_limit
+                                                                  : http_leave_limit;
         next = std::min(next, connection.since + limit);
     }
     return next;
@@ -213,8 +213,8 @@ bool HttpConnections::make_place(Instant now) {
         return true;
     }
     auto& oldest = connections_.front();
-    if (now - oldest.accepted < least_stay) {
-        accept_again_ = oldest.accepted + least_stay;
+    if (now - oldest.accepted < least_http_stay) {
+        accept_again_ = oldest.accepted + least_http_stay;
         return false;
     }
     close(oldest);
@@ -251,7 +251,7 @@ void HttpConnections::answer_whole(Instant now) {
             continue;
         }
         if (connection.reader.state() == HttpRequestReader::State::refused) {
-            put(connection, refusal(connection.reader.status()), now);
+            put(connection, http_refusal(connection.reader.status()), now);
         } else if (connection.reader.state() == HttpRequestReader::State::whole) {
             requests.push_back(connection.reader.request());
             asking.push_back(&connection);
@@ -270,7 +270,7 @@ void HttpConnections::put(Connection& connection, const HttpResponse& response, 
     connection.output = fmt::format(
         "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\n"
         "{}\r\n",
-        response.status, words(response.status), response.type, response.body.size(), response.more);
+        response.status, http_words(response.status), response.type, response.body.size(), response.more);
     if (connection.reader.request().method != "HEAD") {
         connection.output += response.body;
     }
@@ -307,10 +307,10 @@ void HttpConnections::end_late(Instant now) {
         if (connection.descriptor < 0) {
             continue;
         }
-        if (connection.phase == Phase::reading && taken >= request_limit) {
-            put(connection, refusal(408), now);
-        } else if ((connection.phase == Phase::answering && taken >= answer_limit) ||
-                   (connection.phase == Phase::leaving && taken >= leave_limit)) {
+        if (connection.phase == Phase::reading && taken >= http_request_limit) {
+            put(connection, http_refusal(408), now);
+        } else if ((connection.phase == Phase::answering && taken >= http_answer_limit) ||
+                   (connection.phase == Phase::leaving && taken >= http_leave_limit)) {
             close(connection);
         }
     }

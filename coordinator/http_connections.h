@@ -1,7 +1,7 @@
 // The connections of `--http`: a fixed few, each for one request, on one thread with poll(2).
 //
-// Whoever can connect may hold as many connections, say as little and read as slowly as it likes, and costs no more than
-// `most_connections` descriptors and as many small buffers: a request and its answer each have a deadline, and where all
+// Whoever can connect may hold as many connections, say as little and read as slowly as it likes, and costs at most
+// `most_connections` descriptors and as many small buffers: a request and its answer have deadlines, and where all
 // places are taken a new connection takes that of the oldest. One that has its request ready is answered in the turn in
 // which it is accepted, so who asks for health is not held up by who asks for nothing.
 // source   poll(2), accept(2); RFC 9112 9.6 for how a connection is closed so that its answer arrives

@@ -7,7 +7,7 @@
 namespace causeway {
 namespace {
 
-bool is_token(std::string_view text) {
+bool is_http_token(std::string_view text) {
     constexpr std::string_view marks = "!#$%&'*+-.^_`|~";
     return !text.empty() && std::ranges::all_of(text, [&](char c) {
         return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -21,7 +21,7 @@ bool may_stand_in_a_line(char c) {
     return (byte >= 0x20 && byte != 0x7f) || c == '\t' || c == '\r';
 }
 
-std::string lower(std::string_view text) {
+std::string ascii_lower(std::string_view text) {
     std::string result(text);
     std::ranges::transform(result, result.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? char(c + 32) : c; });
     return result;
@@ -86,8 +86,8 @@ void HttpRequestReader::read_request_line() {
     request_.method = line_.substr(0, first);
     request_.path = std::string(target.substr(0, target.find('?')));
     first_ = false;
-    if (!is_token(request_.method) || target.empty() || !std::ranges::all_of(target, plain) || version.size() != 8 ||
-        !version.starts_with("HTTP/")) {
+    if (!is_http_token(request_.method) || target.empty() || !std::ranges::all_of(target, plain) ||
+        version.size() != 8 || !version.starts_with("HTTP/")) {
         return refuse(400);
     }
     if (version != "HTTP/1.1" && version != "HTTP/1.0") {
@@ -100,8 +100,8 @@ void HttpRequestReader::read_field() {
         return refuse(431);
     }
     const auto colon = std::min(line_.find(':'), line_.size());
-    const auto name = lower(std::string_view(line_).substr(0, colon));
-    if (colon == line_.size() || !is_token(name)) {  // a line that goes on another (obs-fold) is none either
+    const auto name = ascii_lower(std::string_view(line_).substr(0, colon));
+    if (colon == line_.size() || !is_http_token(name)) {  // a line that goes on another (obs-fold) is none either
         return refuse(400);
     }
     const auto value = without_blanks(std::string_view(line_).substr(colon + 1));

@@ -1,7 +1,7 @@
 // The head of an HTTP/1.1 request, read as its bytes come: all that `--http` understands of HTTP. Pure and total.
 //
-// Any bytes give a request, a status that says why not, or the wish for more; never more than `longest_head` of them are
-// kept. A request has no body here, so one that announces a body is refused, and what comes after the head is nobody's:
+// Any bytes give a request, a status that says why not, or the wish for more; at most `longest_head` of them are kept.
+// A request has no body here, so one that announces a body is refused, and what comes after the head is nobody's:
 // each connection is for one request. source: RFC 9110, RFC 9112
 // cost  each byte is looked at once
 #pragma once

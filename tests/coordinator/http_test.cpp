@@ -1,5 +1,5 @@
-// The server of `--http` on a real loopback socket, with a loop that this test plays. Whole processes and their memory are
-// in tests/e2e/http_test.py.
+// The server of `--http` on a real loopback socket, with a loop that this test plays. Whole processes and their memory:
+// tests/e2e/http_test.py.
 #include <atomic>
 #include <vector>
 
