@@ -319,6 +319,14 @@ void add_experiments(Parser& parser) {
     add_json(parser, fields);
 }
 
+void add_form_options(CLI::App* app, FormOptions& form) {
+    app->add_option("--header", form.header, "of a table: yes or no; else by looking");
+    app->add_option("--separator", form.separator, "between a table's cells: \",\", \";\", tab, ...; else by looking");
+    app->add_option("--encoding", form.encoding, "utf-8, utf-16le, utf-16be, cp1252 or latin-1; else by looking");
+    app->add_option("--decimal", form.decimal, "\".\" or \",\"; else by looking");
+    app->add_option("--quote", form.quote, "'\"', \"'\" or none; else '\"'");
+}
+
 void add_data_commands(Parser& parser) {
     auto& parent = *group(parser.app, "data", "datasets on this machine");
     auto inspect = std::make_shared<InspectOptions>();
@@ -328,6 +336,7 @@ void add_data_commands(Parser& parser) {
     app->add_option("--label", inspect->label, "label column: last, a name or an index");
     app->add_option("--shape", inspect->shape, "shape of one example, as 8x8x1");
     app->add_option("--scale", inspect->scale, "linear map of the values, as \"0..16 -> 0..1\"");
+    add_form_options(app, inspect->form);
 
     auto split = std::make_shared<SplitOptions>();
     app = command(parser, parent, "split", "write parts of a dataset as files that nodes can hold",
@@ -339,6 +348,7 @@ void add_data_commands(Parser& parser) {
                     "iid, \"dirichlet alpha=0.5\", \"shards labels=2\", \"quantity power=1\"")
         ->capture_default_str();
     app->add_option("--label", split->label, "label column: last, a name or an index (default: last)");
+    add_form_options(app, split->form);
     app->add_option("--seed", split->seed, "of the draw")->capture_default_str()->type_name("N");
     app->add_option("--out", split->out, "the folder to write")->required()->type_name("DIR");
 }

@@ -194,11 +194,21 @@ struct ModelOptions {
 int run_experiment_predict(const ModelOptions& options, Output output);
 int run_experiment_evaluate(const ModelOptions& options, Output output);
 
+/// How a table is written, in the words of data/table_form.h.
+struct FormOptions {
+    std::string header = "look";
+    std::string separator = "look";
+    std::string encoding = "look";
+    std::string decimal = "look";
+    std::string quote = "look";
+};
+
 struct InspectOptions {
     std::string path;
     std::string label;
     std::string shape;
     std::string scale;
+    FormOptions form;
 };
 int run_data_inspect(const InspectOptions& options, Output output);
 
@@ -210,6 +220,7 @@ struct SplitOptions {
     std::string label;
     std::uint64_t seed = 1;
     std::string out;
+    FormOptions form;
 };
 int run_data_split(const SplitOptions& options, Output output);
 

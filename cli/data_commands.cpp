@@ -1,5 +1,6 @@
 // `data inspect` and `data split`: datasets of this machine, without any federation.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -16,6 +17,17 @@
 namespace causeway::cli {
 namespace {
 
+Result<TableForm> form_of(const FormOptions& given) {
+    const std::array words{&given.header, &given.separator, &given.encoding, &given.decimal, &given.quote};
+    TableForm form;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        TRY(set_table_form(form, table_form_keys()[i], *words[i]).map_error([](Error error) {
+            return Error{error.kind, error.code, "--" + error.message};
+        }));
+    }
+    return form;
+}
+
 Result<DataOptions> inspect_options(const InspectOptions& given) {
     DataOptions options;
     options.label = given.label;
@@ -25,6 +37,7 @@ Result<DataOptions> inspect_options(const InspectOptions& given) {
     if (!given.scale.empty()) {
         TRY_ASSIGN(options.scale, parse_scale(given.scale));
     }
+    TRY_ASSIGN(options.form, form_of(given.form));
     const auto wrong = check_data_options(options);
     if (!wrong.empty()) {
         return fail(wrong.front());
@@ -75,6 +88,7 @@ Result<Dataset> raw_dataset(const SplitOptions& options) {
     TRY_ASSIGN(const auto found, find_data(options.data));
     DataOptions reading;
     const bool text_file = found.path.string().find(".csv") != std::string::npos;
+    TRY_ASSIGN(reading.form, form_of(options.form));
     reading.label = options.label.empty() && text_file ? "last" : options.label;
     TRY_ASSIGN(auto file, read_dataset_file(found.path, reading));
     TRY_ASSIGN(auto dataset, std::move(file).whole());
@@ -120,6 +134,9 @@ int run_data_inspect(const InspectOptions& given, Output output) {
                             summary.regression    ? std::string("a number to predict")
                             : summary.classes > 0 ? fmt::format("{} classes", summary.classes)
                                                   : std::string("no labels (name the column with --label)")));
+    for (const auto& note : summary.notes) {
+        output.line(note);
+    }
     if (summary.held_out > 0) {
         output.line(fmt::format("{} more are held out from training", summary.held_out));
     }

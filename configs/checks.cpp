@@ -374,6 +374,12 @@ Result<std::string> check_category(const std::string& text) {
     return category.column + ": " + join(category.values, ", ");
 }
 
+Result<std::string> check_separator(const std::string& text) {
+    TableForm form;
+    TRY(set_table_form(form, "separator", text));
+    return table_form_word(form, "separator");
+}
+
 Result<std::string> check_missing(const std::string& text) {
     TRY_ASSIGN(const auto rule, parse_missing(text));
     return to_text(rule);

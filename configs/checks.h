@@ -21,6 +21,7 @@ namespace causeway {
 [[nodiscard]] Result<std::string> check_optimizer_state(const std::string& text);
 [[nodiscard]] Result<std::string> check_scale(const std::string& text);
 [[nodiscard]] Result<std::string> check_category(const std::string& text);
+[[nodiscard]] Result<std::string> check_separator(const std::string& text);
 [[nodiscard]] Result<std::string> check_missing(const std::string& text);
 [[nodiscard]] Result<std::string> check_augment(const std::string& text);
 [[nodiscard]] Result<std::string> check_normalise(const std::string& text);

@@ -120,12 +120,13 @@ Result<DataOptions> merged(const OpenManifest& open, DataOptions options) {
         options.categories = manifest.categories;
     }
     options.missing = manifest.missing.value_or(options.missing);
+    options.form = causeway::merged(options.form, manifest.form);
     return options;
 }
 
 /// Every wrong column of one text file; silent when its first line cannot be read, which reading has said already.
 void find_column_faults(const OpenManifest& open, const fs::path& file, const DataOptions& options, Errors& errors) {
-    const auto columns = file.empty() ? Result<CsvColumns>(CsvColumns{}) : csv_file_columns(file, {});
+    const auto columns = file.empty() ? Result<CsvColumns>(CsvColumns{}) : csv_file_columns(file, options, {});
     if (!columns || file.empty()) {
         return;
     }
@@ -148,7 +149,7 @@ bool is_text_file(const OpenManifest& open, const fs::path& file) {
 }
 
 bool is_about_columns(const Error& error) {
-    return error.code == "no_such_column" || error.code == "repeated_column";
+    return error.code == "no_such_column" || error.code == "repeated_column" || error.code == "ambiguous_column";
 }
 
 /// All that is wrong with a manifest, in the order of its lines.

@@ -93,6 +93,11 @@ struct Experiment {
         double holdout = 0;          // share of the examples kept for evaluation, 0..0.9
         std::vector<std::string> categories;  // "sex: f, m": columns of words
         std::string missing = "refuse";       // refuse | drop | a number
+        std::string header = "look";          // how tables are written, the words of data/table_form.h
+        std::string separator = "look";
+        std::string encoding = "look";
+        std::string decimal = "look";
+        std::string quote = "look";
         std::vector<std::string> augment;     // data/augment.h
         std::string normalise = "none";       // none | federated | federated MEANS DEVIATIONS: configs/statistics.h
         PartitionOptions partition;

@@ -67,6 +67,21 @@ std::vector<Field> data_fields() {
          .doc = "What becomes of a cell that is empty, NA, N/A, NaN, null or ?: `refuse` is an error with its place, "
                 "`drop` leaves the row out, a number stands there instead (before `scale`; of words none).",
          .example = R"("drop")"},
+        {.path = "data.header", .access = MEMBER(data.header), .choices = {"look", "yes", "no"},
+         .doc = "Whether a table's first row has the columns' names; `look`: as the rows show, and doubt is an error. A "
+                "manifest's own words go first, here and in the next four.",
+         .example = R"("yes")"},
+        {.path = "data.separator", .access = MEMBER(data.separator), .check = check_separator,
+         .doc = "What stands between a table's cells: `,`, `;`, `|`, `tab` or another sign; `look`: as the rows show.",
+         .example = R"(";")"},
+        {.path = "data.encoding", .access = MEMBER(data.encoding),
+         .choices = {"look", "utf-8", "utf-16le", "utf-16be", "cp1252", "latin-1"},
+         .doc = "How a table's text is encoded; `look`: by its byte-order mark, or UTF-8.", .example = R"("cp1252")"},
+        {.path = "data.decimal", .access = MEMBER(data.decimal), .choices = {"look", ".", ","},
+         .doc = "The decimal mark of a table's numbers; `look`: as the numbers show, and doubt is an error.",
+         .example = R"(",")"},
+        {.path = "data.quote", .access = MEMBER(data.quote), .choices = {"look", "\"", "'", "none"},
+         .doc = "What a table's cells are quoted with; `look` is the double quote.", .example = R"("none")"},
         {.path = "data.augment", .access = MEMBER(data.augment), .most = 4, .longest = longest_numbers,
          .check = check_augment,
          .doc = "What is done to examples, in this order: `crop N` (moved by up to N pixels, in training), `flip` "

@@ -10,6 +10,7 @@
 #include "configs/checks.h"
 #include "configs/toml_text.h"
 #include "configs/values.h"
+#include "data/names.h"
 #include "data/reader.h"
 
 namespace causeway {
@@ -33,7 +34,8 @@ public:
 
     ManifestText read(const Place& start) {
         walk(tree_.root, "",
-             {"reader", "file", "label", "features", "classes", "target", "categories", "missing", "split"});
+             {"reader", "file", "label", "features", "classes", "target", "categories", "missing", "split", "header",
+              "separator", "encoding", "decimal", "quote"});
         if (tree_.root.find("file") == nullptr) {
             result_.errors.push_back({start, "file: missing: name the data's file, as in file = \"patients.csv\""});
         }
@@ -84,6 +86,8 @@ private:
             if (expect(node, ManifestKind::table, "a table such as { holdout = \"20%\" }")) {
                 walk(node, "split.", {"holdout", "seed", "test"});
             }
+        } else if (std::ranges::find(table_form_keys(), key_) != table_form_keys().end()) {
+            read_form(node);
         } else if (key_ == "split.test") {
             read_path(node, manifest.test);
         } else if (key_ == "split.seed") {
@@ -138,7 +142,7 @@ private:
 
     bool read_column(const TomlNode& node, std::string& column) {
         if (node.kind == ManifestKind::integer && node.integer >= 0) {
-            column = std::to_string(node.integer);
+            column = fmt::format("#{}", node.integer);  // an index, even where a header has this number as a name
             return true;
         }
         if (node.kind != ManifestKind::text || trim(node.text).empty() || node.text.size() > longest_text) {
@@ -184,12 +188,13 @@ private:
             if (!expect(item, ManifestKind::text, "a class's name")) {
                 continue;
             }
-            if (item.text.empty() || item.text.size() > max_class_name_bytes || !is_printable(item.text)) {
+            auto name = normal_name(item.text);
+            if (name.empty() || name.size() > max_class_name_bytes || !is_printable(name)) {
                 fault(item.place, fmt::format("classes: a name has 1 to {} printable bytes", max_class_name_bytes));
-            } else if (std::ranges::find(names, item.text) != names.end()) {
-                fault(item.place, fmt::format("classes: \"{}\" stands here twice", item.text));
+            } else if (std::ranges::find(names, name) != names.end()) {
+                fault(item.place, fmt::format("classes: \"{}\" stands here twice", name));
             } else {
-                names.push_back(item.text);
+                names.push_back(std::move(name));
             }
         }
     }
@@ -206,7 +211,7 @@ private:
             Category category{member.name, {}};
             for (const auto& item : member.value.items) {
                 if (expect(item, ManifestKind::text, "a word")) {
-                    category.values.push_back(item.text);
+                    category.values.push_back(normal_name(item.text));
                 }
             }
             const DataOptions alone{.categories = {category}};
@@ -226,6 +231,16 @@ private:
             return fault(node.place, "missing: \"refuse\", \"drop\" or a number is needed");
         }
         result_.manifest.missing = *rule;
+    }
+
+    void read_form(const TomlNode& node) {
+        const auto word = node.kind == ManifestKind::boolean ? (node.boolean ? "yes" : "no") : node.text;
+        if (node.kind != ManifestKind::text && !(node.kind == ManifestKind::boolean && key_ == "header")) {
+            return fault(node.place, fmt::format("{}: a text is needed, this is {}", key_, describe(node.kind)));
+        }
+        if (const auto set = set_table_form(result_.manifest.form, key_, word); !set) {
+            fault(node.place, set.error().message);
+        }
     }
 
     void read_seed(const TomlNode& node) {
@@ -254,6 +269,9 @@ private:
         }
         if (place("split.seed") != nullptr && place("split.holdout") == nullptr) {
             fault(*place("split.seed"), "split.seed: it draws a holdout, and none is asked for");
+        }
+        if (const auto wrong = table_form_fault(manifest.form); !wrong.empty()) {
+            fault(*place("separator"), wrong);
         }
         if (place("classes") != nullptr && manifest.target == Target::number) {
             fault(*place("classes"), "classes: a label that is a number (target = \"number\") has no classes");

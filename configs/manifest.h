@@ -8,6 +8,7 @@
 //   target   = "number"                    for regression
 //   categories = { sex = ["f", "m"] }      columns of words, each one value per word
 //   missing  = "drop"                      or a number that stands for a missing value
+//   header = "no", separator = ";", encoding = "cp1252", decimal = ",", quote = "none"     of a table, else by looking
 //   split    = { holdout = "20%", seed = 7 }  or  { test = "patients-test.csv.gz" }
 //
 // docs/data.md tells the same to the person who writes one. A manifest may come from anybody: its size and lists have
@@ -38,6 +39,7 @@ struct Manifest {
     std::optional<Target> target;
     std::vector<Category> categories;
     std::optional<MissingRule> missing;
+    TableForm form;
     double holdout = 0;  // share of `file` that is not trained on
     std::uint64_t seed = 1;
     std::map<std::string, Place, std::less<>> places;  // of the values that were given: "split.test"

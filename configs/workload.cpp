@@ -1,6 +1,8 @@
 // From fields to the texts of an assignment; every text is made by the folder that will read it.
 #include "configs/workload.h"
 
+#include <array>
+
 #include "configs/statistics.h"
 #include "split/flow.h"
 
@@ -30,6 +32,11 @@ DataOptions data_options_of(const Experiment& experiment) {
     }
     if (const auto missing = parse_missing(experiment.data.missing)) {
         options.missing = *missing;
+    }
+    const auto& data = experiment.data;
+    const std::array words{&data.header, &data.separator, &data.encoding, &data.decimal, &data.quote};
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        (void)set_table_form(options.form, table_form_keys()[i], *words[i]);  // checked with the fields
     }
     for (const auto& text : experiment.data.augment) {
         if (auto step = parse_augment(text)) {

@@ -1,5 +1,5 @@
-// A label's name is tried as a header's name first: a column that is really called "last" can be chosen, and the
-// word keeps its general meaning where no header claims it. No name is a number (such a line would be a row).
+// A text may be a column's name, its index or "last"; where two of these are different columns, or two columns' names
+// look alike, nobody can know which one is meant, and it is refused.
 #include "data/columns.h"
 
 #include <algorithm>
@@ -8,23 +8,59 @@
 #include <fmt/format.h>
 
 #include "common/text.h"
+#include "data/names.h"
 
 namespace causeway {
 namespace {
 
 constexpr std::size_t longest_shown_column = 80;  // of a wrong name in a message
 
-std::optional<std::size_t> index_of(std::string_view label, std::span<const std::string> names, std::size_t columns) {
-    if (const auto found = std::ranges::find(names, label); found != names.end()) {
-        return static_cast<std::size_t>(found - names.begin());
-    }
-    if (label == "last") {
+std::string_view without_sign(std::string_view text) {
+    return text.starts_with('#') ? text.substr(1) : text;
+}
+
+/// "last", "3" or "#3".
+std::optional<std::size_t> index_of(std::string_view text, std::size_t columns) {
+    if (text == "last") {
         return columns - 1;
     }
+    const auto digits = without_sign(text);
     std::size_t index = 0;
-    const auto [end, code] = std::from_chars(label.data(), label.data() + label.size(), index);
-    const bool whole = code == std::errc() && end == label.data() + label.size();
+    const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
+    const bool whole = code == std::errc() && end == digits.data() + digits.size();
     return whole && index < columns ? std::optional(index) : std::nullopt;
+}
+
+struct Lookup {
+    std::optional<std::size_t> column;
+    std::string doubt;  // why it is not one column
+};
+
+std::string say_index(std::size_t one, std::size_t other) {
+    return fmt::format("write its index, \"#{}\" or \"#{}\"", one, other);
+}
+
+Lookup look_up(std::string_view given, std::span<const std::string> names, std::size_t columns) {
+    const auto name = normal_name(given);
+    const auto index = index_of(name, columns);
+    const auto found = std::ranges::find(names, name);
+    if (found == names.end()) {
+        return {index, {}};
+    }
+    const auto column = static_cast<std::size_t>(found - names.begin());
+    for (std::size_t other = 0; other < names.size(); ++other) {
+        if (other != column && same_but_case(names[other], name)) {
+            return {std::nullopt, fmt::format("the columns {} and {} are '{}' and '{}', which are not told apart: {}",
+                                              column, other, name.substr(0, longest_shown_column),
+                                              names[other].substr(0, longest_shown_column), say_index(column, other))};
+        }
+    }
+    if (index && *index != column) {
+        return {std::nullopt, fmt::format("'{}' is the name of column {} and {} of column {}: {}",
+                                          name.substr(0, longest_shown_column), column, name == "last" ? "the place" : "the index",
+                                          *index, say_index(column, *index))};
+    }
+    return {column, {}};
 }
 
 std::string hint(std::string_view label, std::span<const std::string> names) {
@@ -39,11 +75,14 @@ Result<std::optional<std::size_t>> find_label_column(std::string_view label, std
     if (label.empty()) {
         return std::nullopt;
     }
-    const auto column = index_of(label, names, columns);
+    const auto [column, doubt] = look_up(label, names, columns);
+    if (!doubt.empty()) {
+        return fail(ErrorKind::invalid, "ambiguous_column", fmt::format("{}: {}", file, doubt));
+    }
     if (!column) {
         return fail(ErrorKind::invalid, "no_such_column",
                     fmt::format("{}: no column '{}' among {}{} (\"last\", an index from 0, or a header's name)", file,
-                                label.substr(0, longest_shown_column), columns, hint(label, names)));
+                                without_sign(label).substr(0, longest_shown_column), columns, hint(label, names)));
     }
     if (columns == 1) {
         return fail(ErrorKind::invalid, "no_features",
@@ -54,11 +93,15 @@ Result<std::optional<std::size_t>> find_label_column(std::string_view label, std
 
 Result<std::size_t> find_column(std::string_view name, std::span<const std::string> names, std::size_t columns,
                                 std::string_view file) {
-    if (const auto column = index_of(name, names, columns)) {
+    const auto [column, doubt] = look_up(name, names, columns);
+    if (column) {
         return *column;
     }
+    if (!doubt.empty()) {
+        return fail(ErrorKind::invalid, "ambiguous_column", fmt::format("{}: {}", file, doubt));
+    }
     return fail(ErrorKind::invalid, "no_such_column",
-                fmt::format("{}: no column '{}' among {}{}", file, name.substr(0, longest_shown_column), columns,
+                fmt::format("{}: no column '{}' among {}{}", file, without_sign(name).substr(0, longest_shown_column), columns,
                             hint(name, names)));
 }
 
@@ -74,7 +117,8 @@ public:
     void add(std::size_t item, std::string_view text) {
         item_ = item;
         // A column that is really called "a..b" is meant before a range.
-        const auto dots = index_of(text, names_, taken_.size()) ? std::string_view::npos : text.find("..");
+        const auto whole = look_up(text, names_, taken_.size());
+        const auto dots = whole.column || !whole.doubt.empty() ? std::string_view::npos : text.find("..");
         const auto first = find(text.substr(0, dots));
         const auto last = dots == std::string_view::npos ? first : find(text.substr(dots + 2));
         if (!first || !last) {
@@ -93,9 +137,11 @@ public:
 
 private:
     std::optional<std::size_t> find(std::string_view name) {
-        const auto column = index_of(trim(name), names_, taken_.size());
-        if (!column) {
-            fault("no_such_column", fmt::format("no column '{}' among {}{}", name.substr(0, longest_shown_column),
+        auto [column, doubt] = look_up(name, names_, taken_.size());
+        if (!doubt.empty()) {
+            fault("ambiguous_column", doubt);
+        } else if (!column) {
+            fault("no_such_column", fmt::format("no column '{}' among {}{}", without_sign(name).substr(0, longest_shown_column),
                                                 taken_.size(), hint(name, names_)));
         }
         return column;

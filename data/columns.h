@@ -14,14 +14,17 @@
 
 namespace causeway {
 
-/// "last", the name of a column (a header's names go first), or an index from 0; "" is no column.
+/// "last", the name of a column, or an index from 0, which "#3" always is; "" is no column. Names of a header are normal
+/// names (data/names.h); `label` is brought to that form.
 ///
-/// errors  invalid `no_such_column`, with the nearest name; `no_features` when the label is the only column
+/// errors  invalid `no_such_column`, with the nearest name; `ambiguous_column`: two columns have the name, or differ in
+///         case alone, or the text is one column's name and another's index; `no_features` when the label is the only
+///         column
 [[nodiscard]] Result<std::optional<std::size_t>> find_label_column(std::string_view label,
                                                                    std::span<const std::string> names,
                                                                    std::size_t columns, std::string_view file);
 
-/// A column by its name or index. errors: invalid `no_such_column`, with the nearest name
+/// A column by its name or index. errors: invalid `no_such_column`, with the nearest name; `ambiguous_column`
 [[nodiscard]] Result<std::size_t> find_column(std::string_view name, std::span<const std::string> names,
                                               std::size_t columns, std::string_view file);
 
@@ -39,7 +42,8 @@ struct ColumnFault {
 
 /// Features are names, indices from 0, or ranges "first..last" of either, both ends included; none: all but the label.
 ///
-/// errors  all that is wrong: invalid `no_such_column` with the nearest name, `repeated_column`, `no_features`
+/// errors  all that is wrong: invalid `no_such_column` with the nearest name, `ambiguous_column`, `repeated_column`,
+///         `no_features`
 [[nodiscard]] tl::expected<ColumnPlan, std::vector<ColumnFault>> plan_columns(
     std::string_view label, std::span<const std::string> features, std::span<const std::string> names,
     std::size_t columns, std::string_view file);

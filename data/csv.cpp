@@ -1,18 +1,19 @@
-// The CSV parser: one pass over the text, one line and one cell at a time, every value converted where it stands.
+// The CSV parser: one pass over the records, every value converted where it stands.
 //
 // Why not a table of text first: a row costs no allocation, the place of a wrong value is known when it is met, and
 // what a hostile file can make us hold is bounded by its size (four bytes of features for at least two of text).
-// The first line decides all that follows: whether there is a header, how many columns, which of them is the label.
+// The first record decides how many columns there are, and which of them is the label.
 #include "data/csv.h"
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
 #include <fmt/format.h>
 
 #include "common/text.h"
 #include "data/columns.h"
+#include "data/csv_records.h"
+#include "data/names.h"
 #include "data/number.h"
 #include "data/text_stream.h"
 
@@ -20,51 +21,44 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t ignored = static_cast<std::size_t>(-1);
-constexpr std::size_t longest_shown_name = 80;    // of a wrong label
-constexpr std::size_t csv_block_bytes = 1 << 20;  // of a file that is read a block at a time
-constexpr std::size_t longest_line = 64 << 20;   // in such a file
+constexpr std::size_t longest_shown_name = 80;        // of a wrong label
 constexpr std::size_t rows_before_guess = 4096;  // enough to tell how long a row is
 
-// A comma in quotes separates nothing; quotes never span lines, so a missing one spoils a single row.
-// One cell from the front of `line`; what follows its comma is left in `line`, and `more` says whether there is any.
-struct Cell {
-    std::string_view raw;  // between the commas, quotes still on
-    bool more = false;
-};
-
-Cell next_cell(std::string_view& line) {
-    bool quoted = false;
-    std::size_t end = 0;
-    for (; end < line.size() && (quoted || line[end] != ','); ++end) {
-        quoted ^= line[end] == '"';
-    }
-    const Cell cell{trim(line.substr(0, end)), end < line.size()};
-    line.remove_prefix(std::min(end + 1, line.size()));
-    return cell;
+/// Errors that another form of the table might mend say how it was read.
+bool is_about_form(const Error& error) {
+    constexpr std::array<std::string_view, 8> codes{"ragged",           "not_a_number", "bad_label",   "no_such_column",
+                                                    "ambiguous_column", "no_features",  "bad_quote", "unknown_word"};
+    return std::ranges::find(codes, error.code) != codes.end();
 }
 
-std::string_view without_quotes(std::string_view cell) {
-    const bool quoted = cell.size() >= 2 && cell.front() == '"' && cell.back() == '"';
-    return quoted ? cell.substr(1, cell.size() - 2) : cell;
-}
-
-std::string name_of(std::string_view cell) {
-    std::string name;
-    const auto text = without_quotes(cell);
-    for (std::size_t i = 0; i < text.size(); ++i) {
-        name += text[i];
-        i += text.size() != cell.size() && text.substr(i, 2) == "\"\"" ? 1 : 0;
+/// Names by which the options ask for columns.
+std::vector<std::string> asked_names(const DataOptions& options) {
+    std::vector<std::string> names;
+    const auto add = [&](std::string_view name) {
+        if (!name.empty() && name != "last") {
+            names.push_back(normal_name(name));
+        }
+    };
+    add(options.label);
+    for (const auto& feature : options.file.features) {
+        const auto dots = feature.find("..");
+        add(feature);
+        if (dots != std::string::npos) {
+            add(std::string_view(feature).substr(0, dots));
+            add(std::string_view(feature).substr(dots + 2));
+        }
     }
-    return name;
+    for (const auto& category : options.categories) {
+        add(category.column);
+    }
+    return names;
 }
 
 // One use: parse() takes the text apart and moves its findings out.
 class CsvParser {
 public:
-    CsvParser(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits)
-        : text_(as_text(bytes)), file_(file), options_(options), limits_(limits) {}
-    CsvParser(TextStream& stream, std::string_view file, const DataOptions& options, const ReadLimits& limits)
-        : stream_(&stream), file_(file), options_(options), limits_(limits) {}
+    CsvParser(CsvRecords records, std::string_view file, const DataOptions& options, const ReadLimits& limits)
+        : records_(std::move(records)), file_(file), options_(options), limits_(limits) {}
 
     Result<CsvColumns> columns() {
         TRY(begin());
@@ -72,132 +66,69 @@ public:
     }
 
     Result<Dataset> parse() {
-        TRY(begin());
-        TRY(choose_columns());
-        if (layout_.columns.empty()) {
-            TRY(read_row());  // the first line was a row
-        }
-        while (next_line()) {
-            make_room();
-            TRY(read_row());
-        }
-        return trouble_ ? Result<Dataset>(fail(*trouble_)) : finish();
+        return parse_all().map_error([this](Error error) {
+            if (is_about_form(error)) {
+                error.message += fmt::format(" (the table is read as {})", to_text(records_.form()));
+            }
+            return error;
+        });
     }
 
 private:
-    Status begin() {
-        refill();
-        if (text_.starts_with("\xEF\xBB\xBF")) {  // the mark some spreadsheets put first
-            text_.remove_prefix(3);
+    Result<Dataset> parse_all() {
+        TRY(begin());
+        TRY(choose_columns());
+        if (!records_.form().header) {
+            TRY(read_row());  // the first record was a row
         }
-        TRY(read_comments());
-        return find_columns();
+        for (;;) {
+            TRY_ASSIGN(const bool more, records_.next());
+            if (!more) {
+                return finish();
+            }
+            make_room();
+            TRY(read_row());
+        }
     }
 
-    /// More text behind what is left of the last block; no more at the end, or when something is wrong with the file.
-    bool refill() {
-        if (stream_ == nullptr || trouble_) {
-            return false;
+    /// Stands behind the first record, which decides how many columns there are and whether they have names.
+    Status begin() {
+        const auto names = asked_names(options_);
+        TRY(records_.begin({options_.form, names}));
+        TRY_ASSIGN(const bool first, records_.next());
+        if (!first) {
+            return fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
         }
-        if (text_.size() > longest_line) {
-            trouble_ =
-                Error{ErrorKind::overloaded, "too_large",
-                      fmt::format("{}: a line of more than {} bytes", to_text(Spot{file_, row_ + 1}), longest_line)};
-            return false;
+        columns_ = records_.cells().size();
+        if (columns_ > limits_.columns) {
+            return fail(ErrorKind::overloaded, "too_many_columns",
+                        fmt::format("{}: more than {} columns", to_text(records_.spot()), limits_.columns));
         }
-        std::string next(text_);
-        const std::size_t before = next.size();
-        next.resize(before + std::max(csv_block_bytes, before));  // a long line is copied a few times at most
-        const auto room = std::as_writable_bytes(std::span(next)).subspan(before);
-        const auto count = stream_->read(room);
-        if (!count) {
-            trouble_ = count.error();
+        for (const auto& cell : records_.cells()) {
+            if (records_.form().header) {
+                layout_.columns.push_back(normal_name(text_of(cell)));
+            }
         }
-        next.resize(before + count.value_or(0));
-        block_ = std::move(next);
-        text_ = block_;
-        return text_.size() > before;
+        return {};
+    }
+
+    [[nodiscard]] std::string text_of(const Cell& cell) const {
+        return cell_text(cell, records_.form().marks.quote);
     }
 
     /// Room for all examples at once, as far as the share of the file that is read tells: growing by doubling would
     /// hold the examples twice.
     void make_room() {
-        if (stream_ == nullptr || features_.size() + width_ <= features_.capacity() ||
-            features_.size() < rows_before_guess * width_) {
+        if (features_.size() + width_ <= features_.capacity() || features_.size() < rows_before_guess * width_) {
             return;
         }
-        const double all = static_cast<double>(features_.size()) / stream_->progress();
+        const double all = static_cast<double>(features_.size()) / records_.progress();
         const auto room = static_cast<std::uint64_t>(all * 1.02) + rows_before_guess * width_;
         features_.reserve(std::min(room, limits_.values + width_));
     }
 
-    // The next line into line_; false at the end. Blank lines at the very end are none.
-    bool next_line() {
-        while (text_.find('\n') == std::string_view::npos || is_blank(text_)) {
-            if (!refill()) {
-                break;
-            }
-        }
-        if (is_blank(text_) || trouble_) {
-            return false;
-        }
-        const auto end = std::min(text_.find('\n'), text_.size());
-        line_ = text_.substr(0, end);
-        text_.remove_prefix(std::min(end + 1, text_.size()));
-        if (line_.ends_with('\r')) {
-            line_.remove_suffix(1);
-        }
-        ++row_;
-        return true;
-    }
-
-    static bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\n") == std::string_view::npos; }
-
-    Status read_comments() {
-        while (text_.starts_with('#') && next_line()) {
-            if (is_part_note(line_)) {
-                auto note = parse_part_note(line_);
-                if (!note) {
-                    return fail(with_context(std::move(note).error(), to_text(Spot{file_, row_})));
-                }
-                note_ = *std::move(note);
-            }
-        }
-        return {};
-    }
-
-    /// Stands behind the first line, which decides how many columns there are and whether they have names.
-    Status find_columns() {
-        if (!next_line()) {
-            return trouble_
-                       ? fail(*trouble_)
-                       : fail(ErrorKind::corrupt, "empty", fmt::format("{}: there is no example in the file", file_));
-        }
-        std::size_t numbers = 0;
-        std::vector<std::string> names;
-        auto rest = line_;
-        for (bool more = true; more;) {
-            const auto cell = next_cell(rest);
-            more = cell.more;
-            numbers += parse_number(without_quotes(cell.raw)).has_value() ? 1 : 0;
-            names.push_back(name_of(cell.raw));
-            if (names.size() > limits_.columns) {
-                return fail(ErrorKind::overloaded, "too_many_columns",
-                            fmt::format("{}: more than {} columns", to_text(Spot{file_, row_}), limits_.columns));
-            }
-        }
-        columns_ = names.size();
-        // Only a line without any number is a header. One that mixes both is a data row with a wrong value: taking it
-        // for a header would silently lose an example.
-        const bool header = numbers == 0;
-        if (header) {
-            layout_.columns = std::move(names);
-        }
-        return {};
-    }
-
     Status choose_columns() {
-        const auto noted = note_.label ? fmt::format("{}", *note_.label) : "";
+        const auto noted = records_.note().label ? fmt::format("#{}", *records_.note().label) : "";
         const auto& label = options_.label.empty() ? noted : options_.label;
         auto plan = plan_columns(label, options_.file.features, layout_.columns, columns_, file_);
         if (!plan) {
@@ -222,13 +153,18 @@ private:
     /// A written part has its words as columns already.
     Status find_categories() {
         for (const auto& category : options_.categories) {
-            if (note_.expanded) {
+            if (records_.note().expanded) {
                 break;
             }
             TRY_ASSIGN(const auto column, find_column(category.column, layout_.columns, columns_, file_));
             if (column == label_column_) {
                 return fail(ErrorKind::invalid, "repeated_column",
                             fmt::format("{}: '{}' is the label, whose words are classes", file_, category.column));
+            }
+            if (words_of_[column] != nullptr) {
+                return fail(ErrorKind::invalid, "repeated_column",
+                            fmt::format("{}: '{}' and '{}' of categories are one column", file_,
+                                        words_of_[column]->column, category.column));
             }
             words_of_[column] = &category;
         }
@@ -238,12 +174,12 @@ private:
     /// A part is written with what was chosen: all columns where they stood, or the chosen ones and then the label.
     void choose_layout(const ColumnPlan& plan) {
         layout_.label_column = label_column_.value_or(0);
-        layout_.expanded = note_.expanded;
+        layout_.expanded = records_.note().expanded;
         const bool has_words = std::ranges::any_of(words_of_, [](const Category* words) { return words != nullptr; });
         if (options_.file.features.empty() && !has_words) {
             return;
         }
-        RowLayout chosen{.columns = {}, .label_column = width_, .expanded = has_words || note_.expanded};
+        RowLayout chosen{.columns = {}, .label_column = width_, .expanded = has_words || records_.note().expanded};
         if (!layout_.columns.empty()) {
             for (const auto column : plan.features) {
                 append_names(column, chosen.columns);
@@ -267,23 +203,18 @@ private:
     }
 
     Status read_row() {
-        std::size_t column = 0;
-        auto rest = line_;
+        const auto& cells = records_.cells();
         const std::size_t before = features_.size();
         const std::size_t labels = labels_.size(), targets = targets_.size();
         incomplete_ = false;
         features_.resize(before + width_);
-        for (bool more = true; more; ++column) {
-            const auto cell = next_cell(rest);
-            more = cell.more;
-            if (column < columns_) {  // more are counted for the message, and not kept
-                TRY(read_cell(without_quotes(cell.raw), column));
-            }
+        for (std::size_t column = 0; column < std::min(cells.size(), columns_); ++column) {
+            TRY(read_cell(cells[column], column));
         }
-        if (column != columns_) {
+        if (cells.size() != columns_) {
             return fail(ErrorKind::corrupt, "ragged",
-                        fmt::format("{}: {} values, but the rows before have {}", to_text(Spot{file_, row_}), column,
-                                    columns_));
+                        fmt::format("{}: {} values, but the rows before have {}", to_text(records_.spot()),
+                                    cells.size(), columns_));
         }
         if (incomplete_) {  // and the rule says that it is left out
             features_.resize(before);
@@ -292,19 +223,19 @@ private:
         }
         if (features_.size() > limits_.values) {
             return fail(ErrorKind::overloaded, "too_large",
-                        fmt::format("{}: more than {} values", to_text(Spot{file_, row_}), limits_.values));
+                        fmt::format("{}: more than {} values", to_text(records_.spot()), limits_.values));
         }
         return {};
     }
 
-    Status read_cell(std::string_view cell, std::size_t column) {
-        const Spot place{file_, row_, column + 1};
+    Status read_cell(const Cell& cell, std::size_t column) {
+        const Spot place = records_.spot(column + 1);
         const bool used = column == label_column_ || place_of_[column] != ignored;
-        if (used && says_nothing(cell)) {
+        if (used && options_.missing.kind != MissingRule::Kind::refuse && says_nothing(cell.text)) {
             return read_missing(column, place);
         }
         if (column == label_column_) {
-            return options_.target == Target::number ? read_target(cell, place) : read_label(cell, place);
+            return options_.target == Target::number ? read_target(cell.text, place) : read_label(cell, place);
         }
         if (!used) {
             return {};
@@ -313,16 +244,8 @@ private:
         if (words_of_[column] != nullptr) {
             return read_word(cell, *words_of_[column], at, place);
         }
-        TRY_ASSIGN(features_[at], parse_feature(cell, place));
+        TRY_ASSIGN(features_[at], parse_feature(cell.text, place, records_.form().decimal));
         return {};
-    }
-
-    /// What spreadsheets and data frames write where there is nothing. Where it is one of a column's words, or nobody
-    /// has said what to do about it, it is read as any other cell.
-    [[nodiscard]] bool says_nothing(std::string_view cell) const {
-        constexpr std::array<std::string_view, 8> nothings{"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
-        return options_.missing.kind != MissingRule::Kind::refuse &&
-               std::ranges::find(nothings, cell) != nothings.end();
     }
 
     Status read_missing(std::size_t column, const Spot& place) {
@@ -342,8 +265,8 @@ private:
         return {};
     }
 
-    Status read_word(std::string_view cell, const Category& words, std::size_t at, const Spot& place) {
-        const auto name = name_of(cell);
+    Status read_word(const Cell& cell, const Category& words, std::size_t at, const Spot& place) {
+        const auto name = normal_name(text_of(cell));
         const auto found = std::ranges::find(words.values, name);
         if (found == words.values.end()) {
             const auto nearest = nearest_name(name.substr(0, longest_shown_name), words.values);
@@ -357,28 +280,29 @@ private:
     }
 
     Status read_target(std::string_view cell, const Spot& place) {
-        TRY_ASSIGN(const float target, parse_feature(cell, place));
+        TRY_ASSIGN(const float target, parse_feature(cell, place, records_.form().decimal));
         targets_.push_back(target);
         return {};
     }
 
-    Status read_label(std::string_view cell, const Spot& place) {
+    Status read_label(const Cell& cell, const Spot& place) {
         const auto& names = options_.file.class_names;
-        const auto named = names.empty() ? names.end() : std::ranges::find(names, name_of(cell));
+        const auto name = names.empty() ? std::string() : normal_name(text_of(cell));
+        const auto named = names.empty() ? names.end() : std::ranges::find(names, name);
         if (named != names.end()) {
             labels_.push_back(static_cast<std::uint32_t>(named - names.begin()));
             return {};
         }
-        if (!names.empty() && !parse_number(cell)) {
-            const auto nearest = nearest_name(cell.substr(0, longest_shown_name), names);
+        if (!names.empty() && !parse_number(cell.text, records_.form().decimal)) {
+            const auto nearest = nearest_name(name.substr(0, longest_shown_name), names);
             return fail(ErrorKind::invalid, "bad_label",
                         fmt::format("{}: the label is none of the classes {}{}", to_text(place), join(names, ", "),
                                     nearest ? fmt::format("; did you mean '{}'?", *nearest) : ""));
         }
-        TRY_ASSIGN(const auto label, parse_label(cell, place));
-        if (note_.classes > 0 && label >= note_.classes) {
+        TRY_ASSIGN(const auto label, parse_label(cell.text, place, records_.form().decimal));
+        if (records_.note().classes > 0 && label >= records_.note().classes) {
             return fail(ErrorKind::invalid, "label_out_of_range",
-                        fmt::format("{}: label {} of {} classes", to_text(place), label, note_.classes));
+                        fmt::format("{}: label {} of {} classes", to_text(place), label, records_.note().classes));
         }
         labels_.push_back(label);
         return {};
@@ -395,28 +319,35 @@ private:
         const auto width = static_cast<std::int64_t>(width_);
         Dataset dataset{std::string(file_), {}, {width}, std::move(features_), std::move(labels_), 0, layout_};
         dataset.targets = std::move(targets_);
+        dataset.notes = notes();
         // A part may lack the highest classes of the whole; its note still knows them.
         if (!dataset.labels.empty()) {
-            dataset.classes = std::max(note_.classes, std::ranges::max(dataset.labels) + 1);
+            dataset.classes = std::max(records_.note().classes, std::ranges::max(dataset.labels) + 1);
         }
         // With or without a label column, other than the note says, the note's shape is not this table's.
         const bool all_columns = options_.file.features.empty();
-        if (!note_.shape.empty() && all_columns && label_column_.has_value() == note_.label.has_value()) {
-            TRY(reshape(dataset, note_.shape));
+        if (!records_.note().shape.empty() && all_columns && label_column_.has_value() == records_.note().label.has_value()) {
+            TRY(reshape(dataset, records_.note().shape));
         }
         return dataset;
     }
 
-    TextStream* stream_ = nullptr;  // where more text comes from
-    std::string block_;             // of the stream: what text_ shows
-    std::optional<Error> trouble_;  // of the stream
-    std::string_view text_;         // what is still to come, of the block where there is a stream
+    /// What a person should know of how the file was understood; of a part there is nothing to know.
+    [[nodiscard]] std::vector<std::string> notes() const {
+        if (records_.note().found) {
+            return {};
+        }
+        std::vector<std::string> notes{fmt::format("read as {}", to_text(records_.form()))};
+        if (records_.form().remarks > 0) {
+            notes.push_back(fmt::format("{} lines at the top begin with # and are no rows", records_.form().remarks));
+        }
+        return notes;
+    }
+
+    CsvRecords records_;
     std::string_view file_;
     const DataOptions& options_;
     const ReadLimits& limits_;
-    std::string_view line_;
-    std::size_t row_ = 0;  // of line_, from 1
-    PartNote note_;
     std::size_t columns_ = 0;
     std::optional<std::size_t> label_column_;
     std::size_t width_ = 0;                  // values of an example
@@ -433,11 +364,14 @@ bool owns_csv_name(std::string_view name) {
     return name.ends_with(".csv") || name.ends_with(".csv.gz");
 }
 
-// Text without a name that says so: the first kilobyte holds printable characters only.
+// Text without a name that says so: the first kilobyte holds printable characters only, or it has a mark.
 bool owns_content(ByteView bytes) {
     constexpr std::size_t looked_at = 1024;
-    return std::ranges::all_of(as_text(bytes).substr(0, looked_at),
-                               [](char c) { return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
+    const auto text = as_text(bytes);
+    return text.starts_with("\xEF\xBB\xBF") || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
+           std::ranges::all_of(text.substr(0, looked_at), [](char c) {
+               return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t';
+           });
 }
 
 Result<Dataset> read_csv(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,
@@ -447,19 +381,21 @@ Result<Dataset> read_csv(const std::filesystem::path& path, ByteView bytes, cons
 
 Result<Dataset> read_stream(const std::filesystem::path& path, const DataOptions& options, const ReadLimits& limits) {
     TRY_ASSIGN(auto stream, TextStream::open(path, limits.text_bytes));
-    return CsvParser(stream, path.string(), options, limits).parse();
+    const auto file = path.string();
+    return CsvParser(CsvRecords(stream, file), file, options, limits).parse();
 }
 
 }  // namespace
 
-Result<CsvColumns> csv_file_columns(const std::filesystem::path& path, const ReadLimits& limits) {
+Result<CsvColumns> csv_file_columns(const std::filesystem::path& path, const DataOptions& options,
+                                    const ReadLimits& limits) {
     TRY_ASSIGN(auto stream, TextStream::open(path, limits.text_bytes));
-    const DataOptions none;
-    return CsvParser(stream, path.string(), none, limits).columns();
+    const auto file = path.string();
+    return CsvParser(CsvRecords(stream, file), file, options, limits).columns();
 }
 
 Result<Dataset> parse_csv(ByteView bytes, std::string_view file, const DataOptions& options, const ReadLimits& limits) {
-    return CsvParser(bytes, file, options, limits).parse();
+    return CsvParser(CsvRecords(bytes, file), file, options, limits).parse();
 }
 
 extern const Reader csv_reader;

@@ -12,6 +12,7 @@
 #include <fmt/format.h>
 
 #include "common/text.h"
+#include "data/names.h"
 #include "data/number.h"
 
 namespace causeway {
@@ -25,8 +26,8 @@ constexpr double largest_holdout = 0.9;
 constexpr std::size_t most_categories = 1024;
 constexpr std::size_t most_words = 4096;  // of one column
 constexpr std::size_t most_augments = 4;  // data/augment.cpp draws eight numbers for an example
-const std::array<std::string, 8> option_names{"label",   "shape",      "scale",   "target",
-                                              "holdout", "categories", "missing", "augment"};
+const std::array<std::string, 13> option_names{"label",   "shape",   "scale",  "target",    "holdout",  "categories", "missing",
+                                               "augment", "header", "separator", "encoding", "decimal",    "quote"};
 
 bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
@@ -237,6 +238,20 @@ Result<double> parse_holdout(std::string_view text) {
     return *share;
 }
 
+bool is_form_key(std::string_view name) {
+    return std::ranges::find(table_form_keys(), name) != table_form_keys().end();
+}
+
+void read_form(std::string_view name, std::string_view value, TableForm& form, std::vector<Error>& errors) {
+    const auto word = unescaped(value);
+    const auto set = set_table_form(form, name, word.value_or(""));
+    if (!set) {
+        errors.push_back(set.error());
+    } else if (table_form_word(form, name) == "look" || escaped(table_form_word(form, name)) != value) {
+        errors.push_back({ErrorKind::invalid, "table_form", fmt::format("{}: left out where nothing is said", name)});
+    }
+}
+
 void read_option(std::string_view name, std::string_view value, DataOptions& options, std::vector<Error>& errors) {
     if (name == "label") {
         read_label(value, options, errors);
@@ -254,6 +269,8 @@ void read_option(std::string_view name, std::string_view value, DataOptions& opt
         take(parse_missing(value), options.missing, errors);
     } else if (name == "augment") {
         take(read_augment(value), options.augment, errors);
+    } else if (is_form_key(name)) {
+        read_form(name, value, options.form, errors);
     } else {
         const auto nearest = nearest_name(name, option_names);
         errors.push_back({ErrorKind::invalid, "data_options",
@@ -287,6 +304,9 @@ std::vector<Error> check_data_options(const DataOptions& options) {
     if (auto fault = augment_fault(options.augment, options.shape); !fault.empty() && !options.shape.empty()) {
         errors.push_back({ErrorKind::invalid, "augment", std::move(fault)});
     }
+    if (auto fault = table_form_fault(options.form); !fault.empty()) {
+        errors.push_back({ErrorKind::invalid, "table_form", std::move(fault)});
+    }
     return errors;
 }
 
@@ -315,6 +335,11 @@ std::string to_text(const DataOptions& options) {
     }
     if (!options.augment.empty()) {
         words.push_back("augment=" + augment_text(options.augment));
+    }
+    for (const auto& key : table_form_keys()) {
+        if (const auto word = table_form_word(options.form, key); word != "look") {
+            words.push_back(key + "=" + escaped(word));
+        }
     }
     return join(words, " ");
 }
@@ -351,7 +376,7 @@ Result<Category> parse_category(std::string_view text) {
     Category category{std::string(trim(text.substr(0, colon))), {}};
     if (colon != std::string_view::npos) {
         for (const auto& word : split_text(text.substr(colon + 1), ',')) {
-            category.values.emplace_back(trim(word));
+            category.values.push_back(normal_name(word));
         }
     }
     std::vector<Error> errors;

@@ -13,6 +13,7 @@
 
 #include "common/result.h"
 #include "data/augment.h"
+#include "data/table_form.h"
 
 namespace causeway {
 
@@ -43,7 +44,7 @@ struct FileChoice {
 
 /// A column of words: each cell becomes one value per word of the list, 1 for the word that stands there, else 0.
 struct Category {
-    std::string column;  // a name or an index from 0
+    std::string column;  // a name or an index from 0 ("#3" is always an index)
     std::vector<std::string> values;
     bool operator==(const Category&) const = default;
 };
@@ -65,6 +66,7 @@ struct DataOptions {
     std::vector<Category> categories{};  // of a table
     MissingRule missing{};               // of a table
     std::vector<AugmentStep> augment{};  // of images
+    TableForm form{};                    // of a table: what is said of how it is written
     FileChoice file{};
     bool operator==(const DataOptions&) const = default;
 };
@@ -73,7 +75,7 @@ struct DataOptions {
 [[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
 
 /// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2 categories=sex:f,m;ward:a,b missing=drop
-/// augment=crop%204,flip": absent where the option is; bytes of names other than letters, digits and "_-.()" are
+/// augment=crop%204,flip header=yes separator=%3B encoding=cp1252 decimal=%2C quote=none": absent where the option is; bytes of names other than letters, digits and "_-.()" are
 /// written %XX. Options that pass the check come back from parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 

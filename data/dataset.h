@@ -41,6 +41,7 @@ struct Dataset {
     RowLayout layout;
     std::vector<float> targets{};            // f32[N]; of a regression set, which has no labels; else empty
     std::vector<std::string> class_names{};  // of class 0, 1, ...; empty: they have numbers only
+    std::vector<std::string> notes{};        // sentences for people: how the file was read, what was left out
 
     [[nodiscard]] std::size_t example_size() const;  // product of `shape`
     [[nodiscard]] std::size_t size() const;          // N
@@ -49,8 +50,8 @@ struct Dataset {
 };
 
 /// SHA-256 of the canonical form: `causeway-dataset 1`, shape, N, whether labelled, then features and labels as
-/// little-endian bytes; for regression a line `targets` and these. The name, the file's format and the classes' count
-/// and names are not part of it.
+/// little-endian bytes; for regression a line `targets` and these. The name, the file's format, the notes and the
+/// classes' count and names are not part of it.
 ///
 /// cost  2 GB/s on one core
 [[nodiscard]] Digest dataset_digest(const Dataset& dataset);

@@ -19,6 +19,7 @@ DatasetSummary inspect(const Dataset& dataset) {
         summary.mean = sum / static_cast<double>(dataset.features.size());
     }
     summary.digest = dataset_digest(dataset);
+    summary.notes = dataset.notes;
     return summary;
 }
 
@@ -35,6 +36,10 @@ Json to_json(const DatasetSummary& summary) {
     for (const auto& name : summary.class_names) {
         class_names.push(name);
     }
+    Json notes = Json::array();
+    for (const auto& note : summary.notes) {
+        notes.push(note);
+    }
     return Json::object()
         .set("name", summary.name)
         .set("reader", summary.reader)
@@ -50,7 +55,8 @@ Json to_json(const DatasetSummary& summary) {
         .set("target", summary.regression    ? "number"
                        : summary.classes > 0 ? "class"
                                              : "none")
-        .set("held_out", summary.held_out);
+        .set("held_out", summary.held_out)
+        .set("notes", notes);
 }
 
 }  // namespace causeway

@@ -25,13 +25,14 @@ struct DatasetSummary {
     double most = 0;
     double mean = 0;
     Digest digest;
+    std::vector<std::string> notes;  // how the file was read, what was left out
 };
 
 /// cost  one pass over the features and their digest
 [[nodiscard]] DatasetSummary inspect(const Dataset& dataset);
 
 /// {"name","reader","examples","shape":[..],"classes","per_class":[..],"min","max","mean","sha256",
-/// "class_names":[..],"target","held_out"}
+/// "class_names":[..],"target","held_out","notes":[..]}
 [[nodiscard]] Json to_json(const DatasetSummary& summary);
 
 }  // namespace causeway

@@ -1,6 +1,8 @@
 // The rules for values, kept apart from the formats so that all of them refuse the same things in the same words.
 #include "data/number.h"
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 
@@ -20,8 +22,25 @@ std::string_view without_plus(std::string_view text) {
     return plus ? text.substr(1) : text;
 }
 
+/// from_chars knows points only. A number with a comma is spelt with a point in `room`; empty when there is none that
+/// could be meant: text with a point, or longer than any number that is written.
+std::string_view with_point(std::string_view text, char decimal, std::array<char, 64>& room) {
+    const auto comma = decimal == '.' ? std::string_view::npos : text.find(',');
+    if (decimal != '.' && (text.find('.') != std::string_view::npos || text.size() > room.size())) {
+        return {};
+    }
+    if (comma == std::string_view::npos) {
+        return text;
+    }
+    std::ranges::copy(text, room.begin());
+    room[comma] = '.';
+    return {room.data(), text.size()};
+}
+
 template <class T>
-std::optional<T> parse_whole(std::string_view text) {
+std::optional<T> parse_whole(std::string_view text, char decimal = '.') {
+    std::array<char, 64> room;
+    text = with_point(text, decimal, room);
     T value{};
     const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (code != std::errc() || end != text.data() + text.size()) {
@@ -47,22 +66,30 @@ tl::unexpected<Error> not_finite(const Spot& place) {
 }  // namespace
 
 std::string to_text(const Spot& place) {
-    return place.column == 0 ? fmt::format("{}, row {}", place.file, place.row)
-                             : fmt::format("{}, row {}, column {}", place.file, place.row, place.column);
+    auto text = fmt::format("{}, row {}", place.file, place.row);
+    if (place.line != 0 && place.line != place.row) {
+        text += fmt::format(" (line {})", place.line);
+    }
+    return place.column == 0 ? text : text + fmt::format(", column {}", place.column);
 }
 
-std::optional<double> parse_number(std::string_view text) {
-    return parse_whole<double>(without_plus(trim(text)));
+std::optional<double> parse_number(std::string_view text, char decimal) {
+    return parse_whole<double>(without_plus(trim(text)), decimal);
 }
 
-Result<float> parse_feature(std::string_view text, const Spot& place) {
+bool says_nothing(std::string_view cell) {
+    constexpr std::array<std::string_view, 8> nothings{"", "NA", "N/A", "NaN", "nan", "null", "NULL", "?"};
+    return std::ranges::find(nothings, cell) != nothings.end();
+}
+
+Result<float> parse_feature(std::string_view text, const Spot& place, char decimal) {
     const auto digits = without_plus(trim(text));
     // Straight to float: by way of double a value could be rounded twice, and a written part must read back exactly.
-    if (const auto value = parse_whole<float>(digits)) {
+    if (const auto value = parse_whole<float>(digits, decimal)) {
         return std::isfinite(*value) ? Result<float>(*value) : not_finite(place);
     }
     // Out of float's range (tiny values become zero) or not a number at all.
-    if (const auto value = parse_whole<double>(digits)) {
+    if (const auto value = parse_whole<double>(digits, decimal)) {
         return to_feature(*value, place);
     }
     return fail(ErrorKind::corrupt, "not_a_number",
@@ -75,8 +102,8 @@ Result<float> to_feature(double value, const Spot& place) {
     return std::isfinite(feature) ? Result<float>(feature) : not_finite(place);
 }
 
-Result<std::uint32_t> parse_label(std::string_view text, const Spot& place) {
-    const auto value = parse_number(text);
+Result<std::uint32_t> parse_label(std::string_view text, const Spot& place, char decimal) {
+    const auto value = parse_number(text, decimal);
     if (!value) {
         return fail(ErrorKind::invalid, "bad_label",
                     fmt::format("{}: the label '{}' is not a class number: write classes as 0, 1, 2, ...",

@@ -39,6 +39,8 @@ Result<PartNote> parse_part_note(std::string_view line) {
             TRY_ASSIGN(note.classes, parse_count(view.substr(8), 1, max_classes));
         } else if (view.starts_with("shape=")) {
             TRY_ASSIGN(note.shape, parse_shape(view.substr(6)));
+        } else if (view == "header=yes" || view == "header=no") {
+            note.header = view == "header=yes";
         } else if (view == "expanded") {
             note.expanded = true;
         }
@@ -51,6 +53,7 @@ std::string to_text(const PartNote& note) {
         return {};
     }
     std::string text(note_prefix);
+    text += note.header ? (*note.header ? " header=yes" : " header=no") : "";
     text += note.label ? fmt::format(" label={}", *note.label) : "";
     text += note.classes == 0 ? "" : fmt::format(" classes={}", note.classes);
     text += note.shape.empty() ? "" : " shape=" + shape_text(note.shape);

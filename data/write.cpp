@@ -20,6 +20,7 @@ namespace fs = std::filesystem;
 
 PartNote note_of(const Dataset& raw) {
     PartNote note;
+    note.header = !raw.layout.columns.empty();  // names may be numbers, and rows may look like names
     if (raw.labelled() || raw.regression()) {
         note.label = raw.layout.label_column;
         note.classes = raw.classes;
@@ -31,9 +32,10 @@ PartNote note_of(const Dataset& raw) {
     return note;
 }
 
-// As a header's name must stand to be read back: in quotes where it holds a separator, a quote, outer spaces or a '#'.
+// As a header's name must stand to be read back: in quotes where it holds a separator, a quote, a line break, outer
+// spaces or a '#'.
 std::string quoted_name(std::string_view name) {
-    const bool plain = name.find_first_of(",\"#") == std::string_view::npos && trim(name) == name && !name.empty();
+    const bool plain = name.find_first_of(",\"#\r\n") == std::string_view::npos && trim(name) == name && !name.empty();
     if (plain) {
         return std::string(name);
     }

@@ -2,7 +2,7 @@
 //
 // A part is a CSV.gz of the values as they were stored (a float's shortest text that reads back to the same bits),
 // with the source's columns in their places, so the options that read the source read the part. Its first line keeps
-// what a part alone cannot know: `# causeway label=64 classes=10 shape=8x8x1`. Equal input gives equal bytes.
+// what a part alone cannot know: `# causeway header=no label=64 classes=10 shape=8x8x1`. Equal input gives equal bytes.
 #pragma once
 
 #include <cstdint>

@@ -70,7 +70,6 @@ TEST_CASE("a wrong value is refused with its row and column", "[data][csv]") {
     refuses("1,0x10,0\n", "not_a_number", "row 1, column 2");
     refuses("1,2,0\n\n3,4,1\n", "not_a_number", "row 2, column 1");
     refuses("1,two,0\n", "not_a_number", "row 1, column 2");
-    refuses("1;2;0\n3;4;1\n", "no_features", "only column");
 }
 
 TEST_CASE("a wrong label is refused with its row", "[data][csv]") {

@@ -31,6 +31,7 @@ HOME = {
     "zmq": "wire", "capnp/": "wire", "kj/": "wire", "openssl/ssl": "wire", "openssl/x509": "wire", "sqlite3": "coordinator",
     "oneapi/": "kernels", "dnnl": "kernels", "hwy/": "kernels", "cuda": "kernels", "toml++": "configs",
     "CLI/": "cli", "spdlog": "common", "nlohmann": "common", "zlib": "data", "png.h": "data", "jpeglib": "data",
+    "utf8proc": "data",
 }
 # In pure folders nothing may read a clock, sleep, print or draw unkeyed numbers.
 BANNED = {
