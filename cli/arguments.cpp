@@ -319,14 +319,6 @@ void add_experiments(Parser& parser) {
     add_json(parser, fields);
 }
 
-void add_form_options(CLI::App* app, FormOptions& form) {
-    app->add_option("--header", form.header, "of a table: yes or no; else by looking");
-    app->add_option("--separator", form.separator, "between a table's cells: \",\", \";\", tab, ...; else by looking");
-    app->add_option("--encoding", form.encoding, "utf-8, utf-16le, utf-16be, cp1252 or latin-1; else by looking");
-    app->add_option("--decimal", form.decimal, "\".\" or \",\"; else by looking");
-    app->add_option("--quote", form.quote, "'\"', \"'\" or none; else '\"'");
-}
-
 void add_data_commands(Parser& parser) {
     auto& parent = *group(parser.app, "data", "datasets on this machine");
     auto inspect = std::make_shared<InspectOptions>();

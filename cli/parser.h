@@ -70,6 +70,16 @@ inline void add_state(CLI::App* app, std::string& state,
     app->add_option("--state", state, about)->envname("CAUSEWAY_STATE")->type_name("DIR")->required();
 }
 
+/// What can be said of how a table is written.
+template <class Form>
+void add_form_options(CLI::App* app, Form& form) {
+    app->add_option("--header", form.header, "of a table: yes or no; else by looking");
+    app->add_option("--separator", form.separator, "between a table's cells: \",\", \";\", tab, ...; else by looking");
+    app->add_option("--encoding", form.encoding, "utf-8, utf-16le, utf-16be, cp1252 or latin-1; else by looking");
+    app->add_option("--decimal", form.decimal, "\".\" or \",\"; else by looking");
+    app->add_option("--quote", form.quote, "'\"', \"'\" or none; else '\"'");
+}
+
 inline void add_data(CLI::App* app, std::vector<std::string>& data) {
     app->add_option("--data", data, "a dataset of this machine: its name and path (repeatable)")
         ->type_name("NAME=PATH");

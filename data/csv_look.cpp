@@ -42,7 +42,7 @@ struct TableSample {
     std::vector<std::vector<Cell>> rows;
     bool even = true;  // every row has as many cells as the first
     bool fault = false;
-    double numbers = 0;  // share of the cells
+    double numbers = 0;  // share of the cells, without the first row's where there are others
 };
 
 TableSample sample_by(std::string_view text, CellMarks marks, bool final) {
@@ -60,6 +60,9 @@ TableSample sample_by(std::string_view text, CellMarks marks, bool final) {
             continue;  // what it means is the parser's to say
         }
         sample.even = sample.even && (sample.rows.empty() || row.size() == sample.rows.front().size());
+        if (sample.rows.size() == 1) {  // names, perhaps, which are no numbers
+            cells = numbers = 0;
+        }
         cells += row.size();
         numbers += static_cast<std::size_t>(
             std::ranges::count_if(row, [](const Cell& cell) { return cell_kind(cell) == CellKind::number; }));
@@ -134,8 +137,8 @@ bool counts_up(const std::vector<Cell>& row, const std::vector<std::size_t>& col
 
 class HeaderLook {
 public:
-    HeaderLook(std::span<const std::vector<Cell>> rows, char quote, std::string_view file)
-        : first_(rows.front()), rest_(rows.subspan(1)), quote_(quote), file_(file) {
+    HeaderLook(std::span<const std::vector<Cell>> rows, CellMarks marks, std::string_view file)
+        : first_(rows.front()), rest_(rows.subspan(1)), marks_(marks), file_(file) {
         for (std::size_t column = 0; column < first_.size(); ++column) {
             switch (cell_kind(first_[column])) {
                 case CellKind::number:
@@ -178,7 +181,7 @@ private:
     [[nodiscard]] bool has_name(std::span<const std::string> asked) const {
         return std::ranges::any_of(asked, [&](const auto& name) {
             return std::ranges::any_of(
-                words_, [&](std::size_t column) { return normal_name(cell_text(first_[column], quote_)) == name; });
+                words_, [&](std::size_t column) { return normal_name(cell_text(first_[column], marks_.quote)) == name; });
         });
     }
 
@@ -214,13 +217,14 @@ private:
     }
 
     [[nodiscard]] tl::unexpected<Error> doubt(std::string_view why) const {
-        return unclear(file_, fmt::format("the first row may be a header or an example, for {}", why),
+        return unclear(file_, fmt::format("the first row ({} columns with separator {}) may be a header or an example, for {}",
+                                   first_.size(), separator_word(marks_.separator), why),
                        "header = \"yes\" or header = \"no\"");
     }
 
     const std::vector<Cell>& first_;
     std::span<const std::vector<Cell>> rest_;
-    char quote_;
+    CellMarks marks_;
     std::string_view file_;
     std::vector<std::size_t> numbers_;  // columns of the first row
     std::vector<std::size_t> words_;
@@ -307,7 +311,7 @@ Result<std::optional<CsvForm>> look_at_csv(std::string_view sample, bool final, 
     if (hints.said.header) {
         form.header = *hints.said.header;
     } else {
-        TRY_ASSIGN(form.header, HeaderLook(rows, form.marks.quote, file).look(hints.names));
+        TRY_ASSIGN(form.header, HeaderLook(rows, form.marks, file).look(hints.names));
     }
     if (hints.said.decimal) {
         form.decimal = *hints.said.decimal;
