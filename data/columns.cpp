@@ -56,9 +56,10 @@ Lookup look_up(std::string_view given, std::span<const std::string> names, std::
         }
     }
     if (index && *index != column) {
-        return {std::nullopt, fmt::format("'{}' is the name of column {} and {} of column {}: {}",
-                                          name.substr(0, longest_shown_column), column, name == "last" ? "the place" : "the index",
-                                          *index, say_index(column, *index))};
+        return {
+            std::nullopt,
+            fmt::format("'{}' is the name of column {} and {} of column {}: {}", name.substr(0, longest_shown_column),
+                        column, name == "last" ? "the place" : "the index", *index, say_index(column, *index))};
     }
     return {column, {}};
 }
@@ -101,8 +102,8 @@ Result<std::size_t> find_column(std::string_view name, std::span<const std::stri
         return fail(ErrorKind::invalid, "ambiguous_column", fmt::format("{}: {}", file, doubt));
     }
     return fail(ErrorKind::invalid, "no_such_column",
-                fmt::format("{}: no column '{}' among {}{}", file, without_sign(name).substr(0, longest_shown_column), columns,
-                            hint(name, names)));
+                fmt::format("{}: no column '{}' among {}{}", file, without_sign(name).substr(0, longest_shown_column),
+                            columns, hint(name, names)));
 }
 
 namespace {
@@ -141,8 +142,9 @@ private:
         if (!doubt.empty()) {
             fault("ambiguous_column", doubt);
         } else if (!column) {
-            fault("no_such_column", fmt::format("no column '{}' among {}{}", without_sign(name).substr(0, longest_shown_column),
-                                                taken_.size(), hint(name, names_)));
+            fault("no_such_column",
+                  fmt::format("no column '{}' among {}{}", without_sign(name).substr(0, longest_shown_column),
+                              taken_.size(), hint(name, names_)));
         }
         return column;
     }

@@ -21,12 +21,12 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t ignored = static_cast<std::size_t>(-1);
-constexpr std::size_t longest_shown_name = 80;        // of a wrong label
+constexpr std::size_t longest_shown_name = 80;   // of a wrong label
 constexpr std::size_t rows_before_guess = 4096;  // enough to tell how long a row is
 
 /// Errors that another form of the table might mend say how it was read.
 bool is_about_form(const Error& error) {
-    constexpr std::array<std::string_view, 8> codes{"ragged",           "not_a_number", "bad_label",   "no_such_column",
+    constexpr std::array<std::string_view, 8> codes{"ragged",           "not_a_number", "bad_label", "no_such_column",
                                                     "ambiguous_column", "no_features",  "bad_quote", "unknown_word"};
     return std::ranges::find(codes, error.code) != codes.end();
 }
@@ -112,9 +112,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] std::string text_of(const Cell& cell) const {
-        return cell_text(cell, records_.form().marks.quote);
-    }
+    [[nodiscard]] std::string text_of(const Cell& cell) const { return cell_text(cell, records_.form().marks.quote); }
 
     /// Room for all examples at once, as far as the share of the file that is read tells: growing by doubling would
     /// hold the examples twice.
@@ -326,7 +324,8 @@ private:
         }
         // With or without a label column, other than the note says, the note's shape is not this table's.
         const bool all_columns = options_.file.features.empty();
-        if (!records_.note().shape.empty() && all_columns && label_column_.has_value() == records_.note().label.has_value()) {
+        if (!records_.note().shape.empty() && all_columns &&
+            label_column_.has_value() == records_.note().label.has_value()) {
             TRY(reshape(dataset, records_.note().shape));
         }
         return dataset;
@@ -369,9 +368,8 @@ bool owns_content(ByteView bytes) {
     constexpr std::size_t looked_at = 1024;
     const auto text = as_text(bytes);
     return text.starts_with("\xEF\xBB\xBF") || text.starts_with("\xFF\xFE") || text.starts_with("\xFE\xFF") ||
-           std::ranges::all_of(text.substr(0, looked_at), [](char c) {
-               return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t';
-           });
+           std::ranges::all_of(text.substr(0, looked_at),
+                               [](char c) { return (c >= ' ' && c < 127) || c == '\n' || c == '\r' || c == '\t'; });
 }
 
 Result<Dataset> read_csv(const std::filesystem::path& path, ByteView bytes, const DataOptions& options,

@@ -86,7 +86,8 @@ private:
         cells_.push_back({text_.substr(begin, at_ - begin), true, doubled});
         ++at_;
         skip_spaces();
-        const bool ends = at_ >= text_.size() || text_[at_] == marks_.separator || text_[at_] == '\n' || text_[at_] == '\r';
+        const bool ends =
+            at_ >= text_.size() || text_[at_] == marks_.separator || text_[at_] == '\n' || text_[at_] == '\r';
         return ends ? End::whole : End::after;
     }
 

@@ -21,10 +21,12 @@ namespace {
 constexpr std::size_t most_records = 1000;
 constexpr std::size_t most_records_cells = 1 << 18;  // of a table with very many columns fewer rows are looked at
 constexpr std::array<char, 4> known_separators{',', ';', '\t', '|'};
-constexpr std::string_view where_to_say = "in the manifest, under [data] of the experiment, or as an option of `data inspect`";
+constexpr std::string_view where_to_say =
+    "in the manifest, under [data] of the experiment, or as an option of `data inspect`";
 
 tl::unexpected<Error> unclear(std::string_view file, std::string_view what, std::string_view remedy) {
-    return fail(ErrorKind::invalid, "unclear_table", fmt::format("{}: {}: say {} ({})", file, what, remedy, where_to_say));
+    return fail(ErrorKind::invalid, "unclear_table",
+                fmt::format("{}: {}: say {} ({})", file, what, remedy, where_to_say));
 }
 
 enum class CellKind { nothing, number, word };
@@ -96,7 +98,8 @@ Result<std::optional<char>> find_separator(std::string_view text, char quote, bo
     if (found.empty()) {
         return decimal == ',' ? ';' : ',';  // one column
     }
-    const bool some_even = std::ranges::any_of(found, [](const auto& one) { return one.sample.even && !one.sample.fault; });
+    const bool some_even =
+        std::ranges::any_of(found, [](const auto& one) { return one.sample.even && !one.sample.fault; });
     if (found.size() > 1 && some_even) {
         std::erase_if(found, [](const auto& one) { return !one.sample.even || one.sample.fault; });
     }
@@ -109,8 +112,9 @@ Result<std::optional<char>> find_separator(std::string_view text, char quote, bo
     if (best > next && (best >= 1 || next <= 0)) {
         return found.front().separator;
     }
-    return unclear(file, fmt::format("{} and {} both divide its rows evenly", separator_word(found[0].separator),
-                                     separator_word(found[1].separator)),
+    return unclear(file,
+                   fmt::format("{} and {} both divide its rows evenly", separator_word(found[0].separator),
+                               separator_word(found[1].separator)),
                    fmt::format("separator = {} or another", separator_word(found[0].separator)));
 }
 
@@ -180,8 +184,9 @@ public:
 private:
     [[nodiscard]] bool has_name(std::span<const std::string> asked) const {
         return std::ranges::any_of(asked, [&](const auto& name) {
-            return std::ranges::any_of(
-                words_, [&](std::size_t column) { return normal_name(cell_text(first_[column], marks_.quote)) == name; });
+            return std::ranges::any_of(words_, [&](std::size_t column) {
+                return normal_name(cell_text(first_[column], marks_.quote)) == name;
+            });
         });
     }
 
@@ -217,7 +222,8 @@ private:
     }
 
     [[nodiscard]] tl::unexpected<Error> doubt(std::string_view why) const {
-        return unclear(file_, fmt::format("the first row ({} columns with separator {}) may be a header or an example, for {}",
+        return unclear(file_,
+                       fmt::format("the first row ({} columns with separator {}) may be a header or an example, for {}",
                                    first_.size(), separator_word(marks_.separator), why),
                        "header = \"yes\" or header = \"no\"");
     }
@@ -257,12 +263,11 @@ Result<char> find_decimal(std::span<const std::vector<Cell>> rows, char separato
             const bool point = cell.text.find('.') != std::string_view::npos && parse_number(cell.text, '.');
             const bool comma = cell.text.find(',') != std::string_view::npos && parse_number(cell.text, ',');
             (may_be_thousands(cell.text, '.') ? point_groups : points) += point ? 1 : 0;
-            (may_be_thousands(cell.text, ',') ? comma_groups : commas) += comma || may_be_thousands(cell.text, ',') ? 1 : 0;
+            (may_be_thousands(cell.text, ',') ? comma_groups : commas) +=
+                comma || may_be_thousands(cell.text, ',') ? 1 : 0;
         }
     }
-    const auto doubt = [&](std::string_view what) {
-        return unclear(file, what, "decimal = \".\" or decimal = \",\"");
-    };
+    const auto doubt = [&](std::string_view what) { return unclear(file, what, "decimal = \".\" or decimal = \",\""); };
     if (commas > 0 && points + point_groups > 0) {
         return doubt("some numbers have a decimal point and some a decimal comma");
     }
@@ -316,7 +321,8 @@ Result<std::optional<CsvForm>> look_at_csv(std::string_view sample, bool final, 
     if (hints.said.decimal) {
         form.decimal = *hints.said.decimal;
     } else {
-        TRY_ASSIGN(form.decimal, find_decimal(std::span(rows).subspan(form.header ? 1 : 0), form.marks.separator, file));
+        TRY_ASSIGN(form.decimal,
+                   find_decimal(std::span(rows).subspan(form.header ? 1 : 0), form.marks.separator, file));
     }
     return form;
 }

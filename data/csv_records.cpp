@@ -95,7 +95,8 @@ Status CsvRecords::begin(LookHints hints) {
     }
     if (note_.found) {
         remarks = 0;
-        hints.said = {.header = note_.header, .separator = ',', .encoding = Encoding::utf8, .decimal = '.', .quote = '"'};
+        hints.said = {
+            .header = note_.header, .separator = ',', .encoding = Encoding::utf8, .decimal = '.', .quote = '"'};
     }
     TRY(find_form(hints));
     form_.remarks = remarks;
@@ -148,8 +149,9 @@ Result<bool> CsvRecords::next() {
 
 tl::unexpected<Error> CsvRecords::bad_quote(const RecordScan& scan) const {
     const Spot place{file_, row_, scan.cell, line_ + scan.line};
-    std::string what = "a quote stands inside a cell that does not begin with one: put the cell in quotes and double those "
-                       "in it, or say quote = \"none\" if quotes are signs like others";
+    std::string what =
+        "a quote stands inside a cell that does not begin with one: put the cell in quotes and double those "
+        "in it, or say quote = \"none\" if quotes are signs like others";
     if (scan.end == RecordScan::End::after) {
         what = "text stands behind the closing quote: a quote inside a cell in quotes is written twice";
     } else if (scan.end == RecordScan::End::open) {

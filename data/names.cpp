@@ -23,11 +23,12 @@ char lower_ascii(char c) {
 /// Empty when the text is not UTF-8.
 std::string mapped_name(std::string_view text, int how) {
     utf8proc_uint8_t* result = nullptr;
-    const auto size = utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
-                                   static_cast<utf8proc_ssize_t>(text.size()), &result,
-                                   static_cast<utf8proc_option_t>(how | UTF8PROC_STABLE));
+    const auto size =
+        utf8proc_map(reinterpret_cast<const utf8proc_uint8_t*>(text.data()), static_cast<utf8proc_ssize_t>(text.size()),
+                     &result, static_cast<utf8proc_option_t>(how | UTF8PROC_STABLE));
     const std::unique_ptr<utf8proc_uint8_t, decltype(&std::free)> owner(result, std::free);
-    return size < 0 ? std::string() : std::string(reinterpret_cast<const char*>(result), static_cast<std::size_t>(size));
+    return size < 0 ? std::string()
+                    : std::string(reinterpret_cast<const char*>(result), static_cast<std::size_t>(size));
 }
 
 std::string_view without_ends(std::string_view text) {

@@ -37,8 +37,7 @@ struct Spot {
 [[nodiscard]] Result<float> to_feature(double value, const Spot& place);
 
 /// A class number. errors: invalid `bad_label`: not a number, not whole, negative, or not below max_classes
-[[nodiscard]] Result<std::uint32_t> parse_label(std::string_view text, const Spot& place,
-                                                char decimal = '.');
+[[nodiscard]] Result<std::uint32_t> parse_label(std::string_view text, const Spot& place, char decimal = '.');
 [[nodiscard]] Result<std::uint32_t> to_label(double value, const Spot& place);
 
 }  // namespace causeway

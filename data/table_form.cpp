@@ -15,11 +15,11 @@ namespace {
 constexpr std::string_view by_looking = "look";
 
 constexpr std::array<std::pair<Encoding, std::string_view>, 6> encoding_words{{{Encoding::look, by_looking},
-                                                                          {Encoding::utf8, "utf-8"},
-                                                                          {Encoding::utf16le, "utf-16le"},
-                                                                          {Encoding::utf16be, "utf-16be"},
-                                                                          {Encoding::cp1252, "cp1252"},
-                                                                          {Encoding::latin1, "latin-1"}}};
+                                                                               {Encoding::utf8, "utf-8"},
+                                                                               {Encoding::utf16le, "utf-16le"},
+                                                                               {Encoding::utf16be, "utf-16be"},
+                                                                               {Encoding::cp1252, "cp1252"},
+                                                                               {Encoding::latin1, "latin-1"}}};
 
 tl::unexpected<Error> wrong_word(std::string_view key, std::string_view known) {
     return fail(ErrorKind::invalid, "table_form", fmt::format("{}: {} is needed", key, known));
@@ -27,7 +27,8 @@ tl::unexpected<Error> wrong_word(std::string_view key, std::string_view known) {
 
 /// A sign that no number, name or line break needs.
 bool can_separate(char c) {
-    return c == '\t' || (c >= ' ' && c < 127 && std::string_view(",;|:!/&~^ @$%*=<>").find(c) != std::string_view::npos);
+    return c == '\t' ||
+           (c >= ' ' && c < 127 && std::string_view(",;|:!/&~^ @$%*=<>").find(c) != std::string_view::npos);
 }
 
 Status set_separator(TableForm& form, std::string_view word) {
@@ -125,7 +126,8 @@ TableForm merged(TableForm form, const TableForm& over) {
 
 std::string table_form_fault(const TableForm& form) {
     if (form.separator && form.separator == form.decimal) {
-        return fmt::format("separator and decimal are both {}: only one of them can be", separator_word(*form.separator));
+        return fmt::format("separator and decimal are both {}: only one of them can be",
+                           separator_word(*form.separator));
     }
     return {};
 }

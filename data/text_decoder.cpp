@@ -15,9 +15,10 @@ namespace {
 constexpr std::size_t mark_bytes = 8;  // enough to know every mark, archive and pattern of zeros
 
 /// 0x80 to 0x9f of cp1252; 0: not defined.
-constexpr std::array<std::uint16_t, 32> cp1252{
-    0x20AC, 0, 0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0, 0x017D, 0,
-    0, 0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0, 0x017E, 0x0178};
+constexpr std::array<std::uint16_t, 32> cp1252{0x20AC, 0,      0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021,
+                                               0x02C6, 0x2030, 0x0160, 0x2039, 0x0152, 0,      0x017D, 0,
+                                               0,      0x2018, 0x2019, 0x201C, 0x201D, 0x2022, 0x2013, 0x2014,
+                                               0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0,      0x017E, 0x0178};
 
 void append_code(std::uint32_t code, std::string& text) {
     const auto tail = [&](int shift) { text += static_cast<char>(0x80 | (code >> shift & 0x3f)); };
@@ -96,9 +97,8 @@ struct TextMark {
     Encoding encoding;
     std::string_view bytes;
 };
-constexpr std::array<TextMark, 3> text_marks{{{Encoding::utf8, "\xEF\xBB\xBF"},
-                                     {Encoding::utf16le, "\xFF\xFE"},
-                                     {Encoding::utf16be, "\xFE\xFF"}}};
+constexpr std::array<TextMark, 3> text_marks{
+    {{Encoding::utf8, "\xEF\xBB\xBF"}, {Encoding::utf16le, "\xFF\xFE"}, {Encoding::utf16be, "\xFE\xFF"}}};
 
 /// Text of Latin letters in UTF-16 has a zero in every second byte.
 Encoding utf16_without_mark(std::string_view head) {
@@ -161,7 +161,7 @@ Status TextDecoder::decode(ByteView bytes, bool last, std::string& text) {
         TRY(begin());
     }
     const auto before = text.size();
-    TRY(encoding_ == Encoding::utf8                                       ? decode_utf8(last, text)
+    TRY(encoding_ == Encoding::utf8                                        ? decode_utf8(last, text)
         : encoding_ == Encoding::utf16le || encoding_ == Encoding::utf16be ? decode_utf16(last, text)
                                                                            : decode_bytes(text));
     const auto added = std::string_view(text).substr(before);
@@ -176,10 +176,11 @@ Status TextDecoder::decode_utf8(bool last, std::string& text) {
     bool is_wrong = false;
     const auto whole = valid_part(rest_, is_wrong);
     if (is_wrong || (last && whole < rest_.size())) {
-        return wrong(std::string_view(rest_).substr(0, whole),
-                     fmt::format("the byte {:02X} is no UTF-8 text. If a Windows program wrote the file, say encoding = "
-                                 "\"cp1252\"; \"latin-1\" is read too; or save it as UTF-8",
-                                 static_cast<unsigned char>(rest_[whole])));
+        return wrong(
+            std::string_view(rest_).substr(0, whole),
+            fmt::format("the byte {:02X} is no UTF-8 text. If a Windows program wrote the file, say encoding = "
+                        "\"cp1252\"; \"latin-1\" is read too; or save it as UTF-8",
+                        static_cast<unsigned char>(rest_[whole])));
     }
     text.append(rest_, 0, whole);
     rest_.erase(0, whole);

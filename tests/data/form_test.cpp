@@ -84,12 +84,12 @@ TEST_CASE("a message names the row and, behind a cell of several lines, the line
 }
 
 TEST_CASE("quotes that no standard knows are refused with their place", "[unit][csv]") {
-    CHECK_THAT(refusal("a,b,c\n1,5\" pipe,0\n"), Contains("bad_quote") && Contains("row 2, column 2") &&
-                                                     Contains("quote = \"none\""));
+    CHECK_THAT(refusal("a,b,c\n1,5\" pipe,0\n"),
+               Contains("bad_quote") && Contains("row 2, column 2") && Contains("quote = \"none\""));
     CHECK_THAT(refusal("a,b,c\n1,\"x\"y,0\n"), Contains("bad_quote") && Contains("behind the closing quote"));
     CHECK_THAT(refusal("a,b,c\n1,2,0\n1,\n\n2,\"x,0\n1,2,0\n"), Contains("row 3"));
-    CHECK_THAT(refusal("a,b,c\n1,2,0\n3,\"x,0\n1,2,0\n"), Contains("bad_quote") && Contains("row 3, column 2") &&
-                                                              Contains("never closed"));
+    CHECK_THAT(refusal("a,b,c\n1,2,0\n3,\"x,0\n1,2,0\n"),
+               Contains("bad_quote") && Contains("row 3, column 2") && Contains("never closed"));
     DataOptions options = labelled("c", form({{"quote", "none"}}));
     options.file.features = {"a"};
     CHECK(parse("a,b,c\n1,5\" pipe,0\n", options)->features == Floats{1});
@@ -99,9 +99,10 @@ TEST_CASE("quotes that no standard knows are refused with their place", "[unit][
 
 TEST_CASE("the separator is what divides all rows evenly, and is said", "[unit][csv]") {
     const Floats values{1.5f, 2, 3, 4.25f};
-    for (const char* text : {"a,b,c\n1.5,2,0\n3,4.25,1\n", "a;b;c\n1.5;2;0\n3;4.25;1\n", "a\tb\tc\n1.5\t2\t0\n3\t4.25\t1\n",
-                             "a|b|c\n1.5|2|0\n3|4.25|1\n", "a;b;c\n1,5;2;0\n3;4,25;1\n", "1,5;2;0\n3;4,25;1\n",
-                             "a,b,c\n\"1,5\",2,0\n3,\"4,25\",1\n", "a, x\tb\tc\n1,5\t2\t0\n3\t4,25\t1\n"}) {
+    for (const char* text :
+         {"a,b,c\n1.5,2,0\n3,4.25,1\n", "a;b;c\n1.5;2;0\n3;4.25;1\n", "a\tb\tc\n1.5\t2\t0\n3\t4.25\t1\n",
+          "a|b|c\n1.5|2|0\n3|4.25|1\n", "a;b;c\n1,5;2;0\n3;4,25;1\n", "1,5;2;0\n3;4,25;1\n",
+          "a,b,c\n\"1,5\",2,0\n3,\"4,25\",1\n", "a, x\tb\tc\n1,5\t2\t0\n3\t4,25\t1\n"}) {
         CAPTURE(text);
         const auto read = parse(text);
         REQUIRE(read);
@@ -156,11 +157,18 @@ TEST_CASE("a byte-order mark is nobody's column, packed or not, and UTF-16 is re
 }
 
 TEST_CASE("text that is not UTF-8 is refused until somebody says what it is", "[unit][csv]") {
-    const std::string cp1252 = "gr\xF6\xDF" "e,\x80,outcome\n1,2,0\n3,4,1\n";
+    const std::string cp1252 =
+        "gr\xF6\xDF"
+        "e,\x80,outcome\n1,2,0\n3,4,1\n";
     CHECK_THAT(refusal(cp1252), Contains("bad_encoding") && Contains("line 1") && Contains("encoding = \"cp1252\""));
     CHECK_THAT(refusal("a,b,c\n1,2,0\nx,caf\xE9,0\n"), Contains("line 3"));
-    const auto said = [](const char* label, const char* encoding) { return labelled(label, form({{"encoding", encoding}})); };
-    CHECK(parse(cp1252, said("gr\xC3\xB6\xC3\x9F" "e", "cp1252"))->labels == Labels{1, 3});
+    const auto said = [](const char* label, const char* encoding) {
+        return labelled(label, form({{"encoding", encoding}}));
+    };
+    CHECK(parse(cp1252, said("gr\xC3\xB6\xC3\x9F"
+                             "e",
+                             "cp1252"))
+              ->labels == Labels{1, 3});
     CHECK(parse(cp1252, said("\xE2\x82\xAC", "cp1252"))->labels == Labels{2, 4});  // the euro sign
     CHECK(parse(cp1252, said("\xC2\x80", "latin-1"))->labels == Labels{2, 4});
     CHECK_THAT(refusal("\x81,b\n1,2\n", said("b", "cp1252")), Contains("81 is no text in cp1252"));
@@ -168,7 +176,9 @@ TEST_CASE("text that is not UTF-8 is refused until somebody says what it is", "[
         CHECK_THAT(refusal(std::string("a,b\n") + wrong + ",2\n"), Contains("bad_encoding"));
     }
     CHECK_THAT(refusal(std::string("a,b\n1,2\n\0,3\n", 12)), Contains("zero byte"));
-    for (const char* archive : {"PK\x03\x04 a workbook", "BZh91AY&SY", "\xFD" "7zXZ"}) {
+    for (const char* archive : {"PK\x03\x04 a workbook", "BZh91AY&SY",
+                                "\xFD"
+                                "7zXZ"}) {
         CHECK_THAT(refusal(archive), Contains("unknown_format"));
     }
 }
@@ -179,7 +189,8 @@ TEST_CASE("a text comes out whole, into whatever pieces its bytes are cut", "[pr
         TextDecoder decoder(Encoding::look, "set.csv");
         std::string out;
         for (std::size_t at = 0; at < text.size(); at += piece) {
-            REQUIRE(decoder.decode(as_bytes(text).subspan(at, std::min(piece, text.size() - at)), at + piece >= text.size(), out));
+            REQUIRE(decoder.decode(as_bytes(text).subspan(at, std::min(piece, text.size() - at)),
+                                   at + piece >= text.size(), out));
         }
         CHECK(out == text);
     }
@@ -188,9 +199,9 @@ TEST_CASE("a text comes out whole, into whatever pieces its bytes are cut", "[pr
 TEST_CASE("a header of numbers is a header when somebody says so, and doubt is an error", "[unit][csv]") {
     const std::string numbers = "0,1,2,3\n5.1,3.5,1.4,0\n4.9,3.0,1.3,1\n";
     const std::string years = "site,2019,2020,outcome\n1,5,6,1\n2,7,9,0\n";
-    for (const auto& text : {numbers, years, std::string(",0,1,2\n0,5.5,4,1\n1,3.5,2,1\n"),
-                             std::string("400,410,420\n0.5,0.25,0.125\n"), std::string("f,m\nm,f\n"),
-                             std::string("NA,f,?\n1,m,0\n2,f,1\n")}) {
+    for (const auto& text :
+         {numbers, years, std::string(",0,1,2\n0,5.5,4,1\n1,3.5,2,1\n"), std::string("400,410,420\n0.5,0.25,0.125\n"),
+          std::string("f,m\nm,f\n"), std::string("NA,f,?\n1,m,0\n2,f,1\n")}) {
         CHECK_THAT(refusal(text), Contains("unclear_table") && Contains("header = \"yes\""));
     }
     const auto yes = labelled("last", form({{"header", "yes"}}));
@@ -200,14 +211,18 @@ TEST_CASE("a header of numbers is a header when somebody says so, and doubt is a
     CHECK(parse(years, yes)->labels == Labels{1, 0});
     CHECK(parse(years, labelled("outcome"))->labels == Labels{1, 0});  // the asked column is there: it is a header
     CHECK_THAT(refusal(years, no), Contains("'site' is not a number") && Contains("no header"));
-    CHECK(parse("1,2,3\n4,5,6\n7,8,9\n")->labels == Labels{3, 6, 9});  // rows that all count up
+    CHECK(parse("1,2,3\n4,5,6\n7,8,9\n")->labels == Labels{3, 6, 9});                   // rows that all count up
     CHECK(parse("\"0\",\"1\",\"2\"\n5.1,3.5,0\n4.9,3.0,1\n")->labels == Labels{0, 1});  // only the first is in quotes
-    CHECK(parse("NA,K,CL\n140,4,1\n138,5,0\n")->labels == Labels{1, 0});  // sodium, not a missing name
+    CHECK(parse("NA,K,CL\n140,4,1\n138,5,0\n")->labels == Labels{1, 0});                // sodium, not a missing name
 }
 
 TEST_CASE("a part keeps its own form, whatever its source was", "[unit][csv]") {
-    DataOptions options = labelled("\xC3\xA9tat", form({{"header", "yes"}, {"separator", ";"}, {"decimal", ","}, {"encoding", "cp1252"}}));
-    const auto whole = parse("2019;2020;\xE9" "tat\n1,5;2,5;0\n3,5;4,5;1\n", options);
+    DataOptions options = labelled(
+        "\xC3\xA9tat", form({{"header", "yes"}, {"separator", ";"}, {"decimal", ","}, {"encoding", "cp1252"}}));
+    const auto whole = parse(
+        "2019;2020;\xE9"
+        "tat\n1,5;2,5;0\n3,5;4,5;1\n",
+        options);
     REQUIRE(whole);
     const auto part = parse_csv(*gunzip(encode_part(*whole), 1 << 20), "part-1.csv.gz", options, {});
     INFO((part ? "" : part.error().message));
@@ -222,12 +237,19 @@ TEST_CASE("a name is found however its accents are written, and never when two c
     const std::string composed = "\xC3\xA9tat", apart = "e\xCC\x81tat";
     CHECK(normal_name(apart) == composed);
     CHECK(normal_name("\xC2\xA0 " + apart + " ") == composed);
-    for (const auto& [header, asked] : {std::pair(composed, apart), std::pair(apart, composed), std::pair(" " + apart, composed)}) {
+    for (const auto& [header, asked] :
+         {std::pair(composed, apart), std::pair(apart, composed), std::pair(" " + apart, composed)}) {
         CHECK(parse("a," + header + "\n1,0\n3,1\n", labelled(asked))->labels == Labels{0, 1});
     }
     for (const auto& text : {std::string("age,Age,x\n1,2,0\n"), std::string("age, age ,x\n1,2,0\n"),
-                             composed + "," + apart + ",x\n1,2,0\n", std::string("\xC3\x84" "b,\xC3\xA4" "b,age\n1,2,0\n")}) {
-        const auto asked = text.starts_with("age") ? std::string("age") : text.starts_with("\xC3\x84") ? "\xC3\xA4" "b" : composed;
+                             composed + "," + apart + ",x\n1,2,0\n",
+                             std::string("\xC3\x84"
+                                         "b,\xC3\xA4"
+                                         "b,age\n1,2,0\n")}) {
+        const auto asked = text.starts_with("age")        ? std::string("age")
+                           : text.starts_with("\xC3\x84") ? "\xC3\xA4"
+                                                            "b"
+                                                          : composed;
         CHECK_THAT(refusal(text, labelled(asked)), Contains("ambiguous_column") && Contains("\"#1\""));
         CHECK(parse(text, labelled("#1"))->labels == Labels{2});
         DataOptions features = labelled("#2");
@@ -249,12 +271,14 @@ TEST_CASE("a name is found however its accents are written, and never when two c
 
 TEST_CASE("what is said of a table travels with the options, and nothing else is taken", "[unit][options]") {
     DataOptions options;
-    options.form = form({{"header", "yes"}, {"separator", "tab"}, {"encoding", "latin-1"}, {"decimal", ","}, {"quote", "none"}});
+    options.form =
+        form({{"header", "yes"}, {"separator", "tab"}, {"encoding", "latin-1"}, {"decimal", ","}, {"quote", "none"}});
     CHECK(to_text(options) == "header=yes separator=tab encoding=latin-1 decimal=%2C quote=none");
     CHECK(*parse_data_options(to_text(options)) == options);
     TableForm none;
-    for (const auto& [key, word] : {std::pair("header", "maybe"), std::pair("separator", ""), std::pair("separator", "a"),
-                                    std::pair("encoding", "utf-7"), std::pair("decimal", ";"), std::pair("quote", "x")}) {
+    for (const auto& [key, word] :
+         {std::pair("header", "maybe"), std::pair("separator", ""), std::pair("separator", "a"),
+          std::pair("encoding", "utf-7"), std::pair("decimal", ";"), std::pair("quote", "x")}) {
         CHECK_FALSE(set_table_form(none, key, word));
     }
     CHECK_FALSE(parse_data_options("separator=%2C decimal=%2C"));
