@@ -72,7 +72,8 @@ std::vector<Field> data_fields() {
                 "manifest's own words go first, here and in the next four.",
          .example = R"("yes")"},
         {.path = "data.separator", .access = MEMBER(data.separator), .check = check_separator,
-         .doc = "What stands between a table's cells: `,`, `;`, `|`, `tab` or another sign; `look`: as the rows show.",
+         .doc = "What stands between a table's cells: `,`, `;`, `|`, `tab` or another sign; `look`: as the rows "
+                "show.",
          .example = R"(";")"},
         {.path = "data.encoding", .access = MEMBER(data.encoding),
          .choices = {"look", "utf-8", "utf-16le", "utf-16be", "cp1252", "latin-1"},

@@ -14,8 +14,8 @@
 
 namespace causeway {
 
-/// "last", the name of a column, or an index from 0, which "#3" always is; "" is no column. Names of a header are normal
-/// names (data/names.h); `label` is brought to that form.
+/// "last", the name of a column, or an index from 0, which "#3" always is; "" is no column. Names of a header
+/// are normal names (data/names.h); `label` is brought to that form.
 ///
 /// errors  invalid `no_such_column`, with the nearest name; `ambiguous_column`: two columns have the name, or differ in
 ///         case alone, or the text is one column's name and another's index; `no_features` when the label is the only

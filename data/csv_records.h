@@ -1,7 +1,7 @@
 // The records of a table, one after another, from a file of any size and encoding: what is held is a block of its text.
 //
-// The first lines that begin with '#' are remarks; then the form is found (data/csv_look.h), and every record is known by
-// its number and by the line in which it begins. Thread: one.
+// The first lines that begin with '#' are remarks; then the form is found (data/csv_look.h), and every record is known
+// by its number and by the line in which it begins. Thread: one.
 #pragma once
 
 #include <optional>

@@ -19,15 +19,16 @@ namespace causeway {
 namespace {
 
 constexpr std::size_t longest_text = 64 * 1024;  // of the options as they travel
-constexpr std::size_t longest_label = 256;  // of a column's name
+constexpr std::size_t longest_label = 256;       // of a column's name
 constexpr std::size_t highest_example_rank = 8;
 constexpr std::int64_t most_values = std::int64_t{1} << 31;  // of one example
 constexpr double largest_holdout = 0.9;
 constexpr std::size_t most_categories = 1024;
 constexpr std::size_t most_words = 4096;  // of one column
 constexpr std::size_t most_augments = 4;  // data/augment.cpp draws eight numbers for an example
-const std::array<std::string, 13> option_names{"label",   "shape",   "scale",  "target",    "holdout",  "categories", "missing",
-                                               "augment", "header", "separator", "encoding", "decimal",    "quote"};
+const std::array<std::string, 13> option_names{"label",      "shape",   "scale",   "target", "holdout",
+                                               "categories", "missing", "augment", "header", "separator",
+                                               "encoding",   "decimal", "quote"};
 
 bool is_plain(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||

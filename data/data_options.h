@@ -75,8 +75,9 @@ struct DataOptions {
 [[nodiscard]] std::vector<Error> check_data_options(const DataOptions& options);
 
 /// "label=last shape=8x8x1 scale=0..16->0..1 target=number holdout=0.2 categories=sex:f,m;ward:a,b missing=drop
-/// augment=crop%204,flip header=yes separator=%3B encoding=cp1252 decimal=%2C quote=none": absent where the option is; bytes of names other than letters, digits and "_-.()" are
-/// written %XX. Options that pass the check come back from parse_data_options unchanged.
+/// augment=crop%204,flip header=yes separator=%3B encoding=cp1252 decimal=%2C quote=none": absent where the option is;
+/// bytes of names other than letters, digits and "_-.()" are written %XX. Options that pass the check come back from
+/// parse_data_options unchanged.
 [[nodiscard]] std::string to_text(const DataOptions& options);
 
 /// Total: any text gives options or an error.

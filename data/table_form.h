@@ -1,7 +1,7 @@
 // How a table is written down: header, separator, encoding, decimal mark, quotes.
 //
-// What is not said is found by looking at the file (data/csv_look.h), and `data inspect` says what was found. A manifest,
-// [data] of an experiment and the options of commands say it in the same words.
+// What is not said is found by looking at the file (data/csv_look.h), and `data inspect` says what was found. A
+// manifest, [data] of an experiment and the options of commands say it in the same words.
 #pragma once
 
 #include <optional>
