@@ -68,8 +68,8 @@ std::vector<Field> data_fields() {
                 "`drop` leaves the row out, a number stands there instead (before `scale`; of words none).",
          .example = R"("drop")"},
         {.path = "data.header", .access = MEMBER(data.header), .choices = {"look", "yes", "no"},
-         .doc = "Whether a table's first row has the columns' names; `look`: as the rows show, and doubt is an error. A "
-                "manifest's own words go first, here and in the next four.",
+         .doc = "Whether a table's first row has the columns' names; `look`: as the rows show, and doubt is an error. "
+                "A manifest's own words go first, here and in the next four.",
          .example = R"("yes")"},
         {.path = "data.separator", .access = MEMBER(data.separator), .check = check_separator,
          .doc = "What stands between a table's cells: `,`, `;`, `|`, `tab` or another sign; `look`: as the rows "
