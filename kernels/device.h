@@ -95,7 +95,7 @@ public:
     /// errors   not_found: no backend of that name (`auto` is cpu); invalid: threads; unsupported: not on this machine
     static Result<Device> open(std::string_view name, const DeviceOptions& options = {});
 
-    /// "cpu onednn-2.6.0 avx512 threads=1": equal inputs on equal signatures give equal bits.
+    /// "cpu onednn-2.6.3 avx512 caches=32+512+1024 threads=1": equal inputs on equal signatures give equal bits.
     [[nodiscard]] std::string signature() const;
     [[nodiscard]] std::string_view name() const;
     /// errors   unsupported `kernel_unsupported`: the processor lacks the instructions, which the message names

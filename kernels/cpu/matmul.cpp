@@ -3,8 +3,9 @@
 // Packing costs about what it saves in one product, and weights change at every step of training: so plain [out, in]
 // weights are the rule, and packed ones are for whoever uses a version again. Layouts are never decided by a timing: a
 // timing would change bits between runs. dnnl_sgemm is not used: its bits depend on the number of threads. AVX-512:
-// rows do not depend on the batch, nor bits on the threads or on packing; AVX2: they can (docs/performance.md), so
-// there nothing is packed. Thread: the trainer's; it enters OpenMP with exactly the device's thread count.
+// rows do not depend on the batch, nor bits on the threads, the caches or on packing; AVX2 and AMX: they can
+// (docs/performance.md), so there nothing is packed. Thread: the trainer's; it enters OpenMP with exactly the device's
+// thread count.
 #include "kernels/cpu/matmul.h"
 
 #include <fmt/format.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/cpu/caches.h"
 #include "kernels/cpu/product.h"
 #include "kernels/kinds.h"
 
@@ -131,7 +133,12 @@ bool has_avx512() {
 
 std::string onednn_signature() {
     const auto* version = dnnl::version();
-    return fmt::format("onednn-{}.{}.{} {}", version->major, version->minor, version->patch, instruction_set());
+    return fmt::format("onednn-{}.{}.{} {} caches={}", version->major, version->minor, version->patch,
+                       instruction_set(), caches_as_onednn_sees_them());
+}
+
+bool computes_in_amx(const cw_op& op) {
+    return in_bf16(op) && dnnl::get_effective_cpu_isa() == dnnl::cpu_isa::avx512_core_amx;
 }
 
 std::shared_ptr<OnednnEngine> make_onednn_engine(int threads) {
@@ -161,7 +168,8 @@ cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_o
     }
     const ThreadCount scope(engine->threads);
     std::unique_ptr<Product> for_packed;
-    if (op.kind != CW_MATMUL_BACKWARD_WEIGHTS && has_avx512()) {
+    // AMX's sums are cut where the second cache ends, and for packed weights elsewhere than for plain ones.
+    if (op.kind != CW_MATMUL_BACKWARD_WEIGHTS && has_avx512() && !computes_in_amx(op)) {
         auto packed = describe(*engine, op, Weights::packed);
         if (packed.second.wanted != packed.second.plain) {
             for_packed = std::make_unique<Product>(std::move(packed));

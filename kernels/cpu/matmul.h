@@ -8,7 +8,7 @@
 
 namespace causeway::cpu {
 
-/// "onednn-2.6.3 avx512": what decides the bits of a matmul besides the number of threads.
+/// "onednn-2.6.3 avx512 caches=32+512+1024": what decides the bits of a matmul besides the number of threads.
 std::string onednn_signature();
 
 struct OnednnEngine;
@@ -23,6 +23,8 @@ cw_status prepare_matmul(const std::shared_ptr<OnednnEngine>& engine, const cw_o
 
 /// Whether oneDNN's code is for AVX-512: the processor's, or the lesser set that ONEDNN_MAX_CPU_ISA asks for.
 bool has_avx512();
+/// Whether the op's products are AMX's: their sums depend on the batch, the threads and the caches.
+bool computes_in_amx(const cw_op& op);
 
 /// errors   CW_UNSUPPORTED: the op's compute needs instructions that this processor lacks, named
 cw_status check_compute(const cw_op& op, cw_error* error);
