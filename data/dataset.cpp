@@ -39,6 +39,7 @@ Dataset subset(const Dataset& dataset, std::span<const std::uint32_t> indices) {
     Dataset part{dataset.name, dataset.reader, dataset.shape, {}, {}, dataset.classes, dataset.layout};
     part.class_names = dataset.class_names;
     part.notes = dataset.notes;
+    part.skipped = dataset.skipped;
     const std::size_t width = dataset.example_size();
     part.features.reserve(indices.size() * width);
     part.labels.reserve(dataset.labelled() ? indices.size() : 0);

@@ -41,6 +41,7 @@ struct Dataset {
     RowLayout layout;
     std::vector<float> targets{};            // f32[N]; of a regression set, which has no labels; else empty
     std::vector<std::string> class_names{};  // of class 0, 1, ...; empty: they have numbers only
+    std::uint64_t skipped = 0;               // entries of its folder that are no examples
     std::vector<std::string> notes{};        // sentences for people: how the file was read, what was left out
 
     [[nodiscard]] std::size_t example_size() const;  // product of `shape`

@@ -11,6 +11,7 @@
 #include "common/file.h"
 #include "common/text.h"
 #include "data/gzip.h"
+#include "data/leftovers.h"
 
 namespace causeway {
 
@@ -99,7 +100,7 @@ Result<Dataset> read_one(const fs::path& path, const DataOptions& options, const
 
 // ---- folders
 
-Result<std::vector<std::string>> list_files(const fs::path& folder) {
+Result<std::vector<std::string>> list_files(const fs::path& folder, SkippedEntries& skipped) {
     std::vector<std::string> names;
     std::error_code code;
     fs::directory_iterator entry(folder, code);
@@ -108,7 +109,12 @@ Result<std::vector<std::string>> list_files(const fs::path& folder) {
             return fail(ErrorKind::overloaded, "too_many_files",
                         fmt::format("{}: more than {} files", folder.string(), most_files));
         }
-        names.push_back(entry->path().filename().string());
+        auto name = entry->path().filename().string();
+        if (is_leftover(name)) {
+            skipped.add(name);
+        } else {
+            names.push_back(std::move(name));
+        }
     }
     if (code) {
         return fail(ErrorKind::io, "unreadable", fmt::format("{}: {}", folder.string(), code.message()));
@@ -173,10 +179,18 @@ Result<Dataset> read_folder(const fs::path& folder, const DataOptions& options, 
     if (const auto* reader = reader_named(options.file.reader); reader != nullptr && reader->read_folder != nullptr) {
         return reader->read_folder(folder, options, limits);
     }
-    TRY_ASSIGN(const auto names, list_files(folder));
+    SkippedEntries skipped;
+    TRY_ASSIGN(const auto names, list_files(folder, skipped));
+    const auto with_skipped = [&](Result<Dataset> dataset) {
+        if (dataset && skipped.count() > 0) {
+            dataset->skipped = skipped.count();
+            dataset->notes.push_back(skipped.text());
+        }
+        return dataset;
+    };
     // Parts first, in the order of their numbers: 2 comes before 10, and holdout.csv.gz is left for evaluation.
     if (const auto parts = parts_in_order(names); !parts.empty()) {
-        return read_parts(folder, parts, options, limits);
+        return with_skipped(read_parts(folder, parts, options, limits));
     }
     const auto found = datasets_in(names);
     if (found.empty() && holds_folders(folder, names)) {
@@ -191,7 +205,7 @@ Result<Dataset> read_folder(const fs::path& folder, const DataOptions& options, 
             ErrorKind::invalid, "several_datasets",
             fmt::format("{} holds several datasets ({}, {}, ...): name the file", folder.string(), found[0], found[1]));
     }
-    return read_one(folder / found.front(), options, limits);
+    return with_skipped(read_one(folder / found.front(), options, limits));
 }
 
 // "digits" for digits.csv.gz and for the folder digits/.

@@ -13,9 +13,19 @@
 
 namespace causeway {
 
+/// What is written, of 1, 3 or (for PNG) 4 channels.
+struct Picture {
+    std::int64_t height = 0;
+    std::int64_t width = 0;
+    std::int64_t channels = 0;
+    std::vector<std::uint8_t> values;  // u8[height, width, channels]
+
+    [[nodiscard]] std::vector<float> floats() const { return {values.begin(), values.end()}; }
+};
+
 /// Smooth and different at every place, so that a mirrored or shifted image is another one.
-inline Image gradient_image(std::int64_t height, std::int64_t width, std::int64_t channels, int start = 0) {
-    Image image{height, width, channels, {}};
+inline Picture gradient_image(std::int64_t height, std::int64_t width, std::int64_t channels, int start = 0) {
+    Picture image{height, width, channels, {}};
     for (std::int64_t y = 0; y < height; ++y) {
         for (std::int64_t x = 0; x < width; ++x) {
             for (std::int64_t c = 0; c < channels; ++c) {
@@ -26,7 +36,7 @@ inline Image gradient_image(std::int64_t height, std::int64_t width, std::int64_
     return image;
 }
 
-inline Bytes png_bytes(const Image& image) {
+inline Bytes png_bytes(const Picture& image) {
     png_image header{};
     header.version = PNG_IMAGE_VERSION;
     header.width = static_cast<png_uint_32>(image.width);
@@ -40,7 +50,7 @@ inline Bytes png_bytes(const Image& image) {
     return bytes;
 }
 
-inline Bytes jpeg_bytes(const Image& image, bool progressive = false) {
+inline Bytes jpeg_bytes(const Picture& image, bool progressive = false) {
     jpeg_compress_struct info{};
     jpeg_error_mgr errors{};
     info.err = jpeg_std_error(&errors);

@@ -58,14 +58,14 @@ TEST_CASE("JPEG and PNG give the image that was written, JPEG to its own loss", 
     const auto image = gradient_image(16, 24, 3);
     const auto png = decode_png(png_bytes(image), 0);
     REQUIRE(png);
-    CHECK(png->values == image.values);
+    CHECK(png->values == image.floats());
     for (const bool progressive : {false, true}) {
         const auto jpeg = decode_jpeg(jpeg_bytes(image, progressive), 0);
         REQUIRE(jpeg);
         CHECK((jpeg->height == 16 && jpeg->width == 24 && jpeg->channels == 3));
         double apart = 0;
         for (std::size_t i = 0; i < image.values.size(); ++i) {
-            apart += std::abs(double{1} * jpeg->values[i] - image.values[i]);
+            apart += std::abs(double{1} * jpeg->values[i] - double{1} * image.values[i]);
         }
         CHECK(apart / static_cast<double>(image.values.size()) < 12);  // chroma is stored at half the size
     }
