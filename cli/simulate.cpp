@@ -296,9 +296,11 @@ struct TranscriptFile {
     std::optional<OutputFile> file;
     std::string gathered;
     Status written;
+    bool told = false;  // what failed before anything happened leaves no transcript
 
     void add(const std::string& line) {
         constexpr std::size_t piece = 64 * 1024;
+        told = true;
         gathered += line + '\n';
         if (gathered.size() >= piece) {
             flush();
@@ -313,7 +315,7 @@ struct TranscriptFile {
     Status finish() {
         flush();
         TRY(written);
-        return file ? file->finish() : Status();
+        return file && told ? file->finish() : Status();
     }
 };
 
