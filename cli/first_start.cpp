@@ -50,8 +50,9 @@ void FirstStart::keep() {
 
 void FirstStart::undo() const {
     std::error_code ignored;
-    const bool known = std::ranges::any_of(identities, [&](const char* name) { return before_.contains(name); }) ||
-                       std::ranges::any_of(lasting, [&](const char* name) { return fs::exists(state_ / name, ignored); });
+    const auto was_there = [&](const char* name) { return before_.contains(name); };
+    const auto is_there_now = [&](const char* name) { return fs::exists(state_ / name, ignored); };
+    const bool known = std::ranges::any_of(identities, was_there) || std::ranges::any_of(lasting, is_there_now);
     const auto lock = FolderLock::acquire(state_);
     if (known || !lock) {
         return;

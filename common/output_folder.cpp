@@ -118,7 +118,8 @@ Result<OutputFolder> OutputFolder::make(const fs::path& path, mode_t mode) {
     std::vector<fs::path> missing;
     struct stat info {};
     auto at = path.has_filename() ? path : path.parent_path();
-    for (; !at.empty() && ::stat(at.c_str(), &info) != 0 && errno == ENOENT; at = at.parent_path()) {
+    for (; !at.empty() && ::stat(at.c_str(), &info) != 0 && (errno == ENOENT || errno == ENOTDIR);
+         at = at.parent_path()) {
         missing.insert(missing.begin(), at);
     }
     if (!at.empty() && ::stat(at.c_str(), &info) != 0) {

@@ -13,7 +13,7 @@
 
 namespace causeway {
 
-/// A private folder of a name that nobody has, inside `parent`; it goes with the object, or when the command is stopped.
+/// A private folder of a name that nobody has, inside `parent`; it goes with the object, or with a stop.
 class ScratchFolder {
 public:
     /// errors  as of files; the message names `parent`
