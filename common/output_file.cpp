@@ -1,6 +1,6 @@
 // Files are written under `.causeway-XXXXXXXXXXXXXXXX.part` beside their place: opened with O_EXCL, so never a file
-// that somebody else made, and in the same folder, so that taking the place is one rename. Where nothing may be replaced the
-// kernel sees to it (RENAME_NOREPLACE): a file that came meanwhile stays.
+// that somebody else made, and in the same folder, so that taking the place is one rename. Where nothing may be
+// replaced the kernel sees to it (RENAME_NOREPLACE): a file that came meanwhile stays.
 #include "common/output_file.h"
 
 #include <algorithm>

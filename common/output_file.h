@@ -1,9 +1,9 @@
 // What a command writes for its user: the one way in which outputs come to be, so that none destroys anything.
 //
 // A stream (standard output by `-`, a pipe, a terminal, /dev/null) is written to as it is. A file appears whole, under
-// a name of our own until then, and only then takes its place; a symbolic link stays, and what it leads to is written. A
-// file that is there already is kept unless the caller was told to overwrite it. Modes follow the inputs: what is made
-// of private data is private. A state folder's own files are written by common/file.h.
+// a name of our own until then, and only then takes its place; a symbolic link stays, and what it leads to is written.
+// A file that is there already is kept unless the caller was told to overwrite it. Modes follow the inputs: what is
+// made of private data is private. A state folder's own files are written by common/file.h.
 // Thread: any; one owner.
 #pragma once
 
