@@ -5,17 +5,24 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <sstream>
+#include <string_view>
 
+#include "cli/boundary.h"
 #include "cli/command_tree.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/manual.h"
 #include "cli/parser.h"
 #include "cli/plan_commands.h"
+#include "cli/stop_signal.h"
 #include "common/log.h"
+#include "common/scratch.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -91,80 +98,6 @@ void add_daemons(Parser& parser) {
     add_data(app, join->data);
 }
 
-void add_federation(Parser& parser) {
-    auto* tokens = group(parser.app, "token", "join tokens");
-    auto token = std::make_shared<TokenOptions>();
-    auto* app = command(parser, *tokens, "new", "make a token with which one node can join once",
-                        "causeway token new --name hospital-a --state ~/federation", token, run_token_new);
-    app->add_option("--name", token->name, "the node's name, unique in the federation")->required();
-    add_choice(app, "--role", token->role, {"client", "host", "aggregator", "operator"}, "what it may do");
-    app->add_option("--expires", token->expires, "how long it can be used")
-        ->capture_default_str()
-        ->type_name("DURATION");
-    add_state(app, token->state);
-    auto unused = std::make_shared<TokenListOptions>();
-    app = command(parser, *tokens, "list", "the tokens that nobody has used",
-                  "causeway token list --state ~/federation", unused, run_token_list);
-    add_state(app, unused->state);
-    auto withdrawn = std::make_shared<TokenRevokeOptions>();
-    app = command(parser, *tokens, "revoke", "withdraw an unused token, so that its name is free",
-                  "causeway token revoke hospital-a --state ~/federation", withdrawn, run_token_revoke);
-    app->add_option("name", withdrawn->name, "the name it was made for")->required();
-    add_state(app, withdrawn->state);
-
-    auto* nodes = group(parser.app, "node", "the nodes of the federation");
-    auto list = std::make_shared<NodeListOptions>();
-    app = command(parser, *nodes, "list", "every enrolled node and operator, and its state",
-                  "causeway node list --state ~/federation", list, run_node_list);
-    add_state(app, list->state);
-
-    auto revoke = std::make_shared<RevokeOptions>();
-    app = command(parser, *nodes, "revoke", "end an identity: close its connections, refuse it",
-                  "causeway node revoke hospital-a --state ~/federation", revoke, run_node_revoke);
-    app->add_option("name", revoke->name, "the node's or operator's name")->required();
-    add_state(app, revoke->state);
-
-    auto log = std::make_shared<NodeLogOptions>();
-    app = command(parser, *nodes, "log", "what a node did: its own log, if its policy allows it",
-                  "causeway node log --lines 20 --state ~/node", log, run_node_log);
-    app->add_option("name", log->name, "the node (default: the one whose state folder --state is)");
-    add_number(app, "--lines", log->lines, 1, 200, "so many of the newest lines");
-    app->add_flag("--follow", log->follow, "go on with new lines, until interrupted");
-    add_state(app, log->state, "an operator's state folder; without a name, the node's own");
-}
-
-void add_authority(Parser& parser) {
-    auto& parent = *group(parser.app, "ca", "a federation whose authority is elsewhere (coordinator --ca external)");
-    auto requests = std::make_shared<CaOptions>();
-    auto* app = command(parser, parent, "requests", "the certificate requests that wait to be signed",
-                        "causeway ca requests --out requests --state ~/federation", requests, run_ca_requests);
-    app->add_option("--out", requests->out, "write them here, as NAME.csr (default: list them)")->type_name("DIR");
-    add_state(app, requests->state);
-    auto imported = std::make_shared<CaOptions>();
-    app = command(parser, parent, "import", "take in the authority's certificate and those that it has signed",
-                  "causeway ca import authority.crt coordinator.crt operator.crt --state ~/federation", imported,
-                  run_ca_import);
-    app->add_option("files", imported->files, "PEM files")->required()->type_name("FILE");
-    add_state(app, imported->state);
-}
-
-void add_audit(Parser& parser) {
-    auto& parent = *group(parser.app, "audit", "the audit log: who joined, was revoked, asked for what");
-    auto show = std::make_shared<AuditOptions>();
-    auto* app = command(parser, parent, "show", "print its lines, oldest first",
-                        "causeway audit show --last 20 --state ~/federation", show, run_audit_show);
-    app->add_option("--last", show->last, "only so many of the newest lines (default: all)")->type_name("N");
-    add_state(app, show->state);
-
-    auto verify = std::make_shared<AuditOptions>();
-    app = command(parser, parent, "verify", "check that every line follows from the one before",
-                  "causeway audit verify --state ~/federation", verify, run_audit_verify);
-    app->add_option("--head", verify->head, "a hash noted earlier, which the log must still hold")->type_name("SHA256");
-    app->add_option("--against", verify->against, "a node's state folder: the log must hold each head that it saw")
-        ->type_name("DIR");
-    add_state(app, verify->state);
-}
-
 void add_file_command(Parser& parser, CLI::App& parent, const std::string& name, const std::string& about,
                       int (*run)(const FileOptions&, Output)) {
     auto options = std::make_shared<FileOptions>();
@@ -212,11 +145,12 @@ CLI::App* add_model_command(Parser& parser, CLI::App& parent, const std::string&
 
 void add_model_commands(Parser& parser, CLI::App& parent) {
     auto predicted = std::make_shared<ModelOptions>();
-    add_model_command(parser, parent, "predict", "class and probabilities of each example of a file, as CSV",
+    auto* app =
+        add_model_command(parser, parent, "predict", "class and probabilities of each example of a file, as CSV",
                       "causeway experiment predict model.safetensors new.csv --scale \"0..16 -> 0..1\" --out out.csv",
-                      predicted, run_experiment_predict)
-        ->add_option("--out", predicted->out, "the CSV to write (default: stdout)")
-        ->type_name("FILE");
+                          predicted, run_experiment_predict);
+    app->add_option("--out", predicted->out, "the CSV to write (default, and -: stdout)")->type_name("FILE");
+    add_force(app, predicted->force);
     add_model_command(parser, parent, "evaluate", "loss, accuracy, F1 of a model on labelled data; AUC for two classes",
                       "causeway experiment evaluate model.safetensors holdout.csv.gz --experiment digits-fedavg",
                       std::make_shared<ModelOptions>(), run_experiment_evaluate);
@@ -280,6 +214,7 @@ void add_experiments(Parser& parser) {
     app->add_option("--shape", init->shape, "shape of one example, as 8x8x1");
     app->add_option("--rounds", init->rounds, "how many rounds")->type_name("N");
     add_set(app, init->set);
+    add_force(app, init->force);
     add_file_command(parser, parent, "validate", "check a file and report all of its mistakes",
                      run_experiment_validate);
     add_file_command(parser, parent, "show", "print it with presets expanded and where each value came from",
@@ -302,8 +237,9 @@ void add_experiments(Parser& parser) {
     auto exported = std::make_shared<ExperimentOptions>();
     app = add_run_command(parser, parent, "export", "fetch a committed model as safetensors or NPZ", exported,
                           run_experiment_export);
-    app->add_option("--out", exported->out, "the file to write (default: NAME.safetensors or NAME.npz)")
+    app->add_option("--out", exported->out, "the file to write, - is stdout (default: NAME.safetensors or NAME.npz)")
         ->type_name("FILE");
+    add_force(app, exported->force);
     add_choice(app, "--format", exported->format, {"safetensors", "npz"},
                "with its architecture, or tensors alone for numpy");
     app->add_option("--round", exported->round, "the model of this round (default: the last)")
@@ -343,6 +279,7 @@ void add_data_commands(Parser& parser) {
     add_form_options(app, split->form);
     app->add_option("--seed", split->seed, "of the draw")->capture_default_str()->type_name("N");
     app->add_option("--out", split->out, "the folder to write")->required()->type_name("DIR");
+    add_force(app, split->force, "replace the parts that the folder holds already");
 }
 
 void add_tools(Parser& parser) {
@@ -369,7 +306,8 @@ void add_tools(Parser& parser) {
     app->add_option("--examples", simulate->examples, "of each client, with --no-training")
         ->capture_default_str()
         ->type_name("N");
-    app->add_option("--out", simulate->out, "write the final model here")->type_name("FILE");
+    app->add_option("--out", simulate->out, "write the final model here; - is stdout")->type_name("FILE");
+    add_force(app, simulate->force);
     add_data(app, simulate->data);
     add_models(app, simulate->models);
     add_set(app, simulate->set);
@@ -452,6 +390,7 @@ void add_service(Parser& parser) {
     app = command(parser, parser.app, "man", "write the man pages, one per command, into a folder",
                   "causeway man man1 && man man1/causeway.1", manual, run_man);
     app->add_option("folder", manual->folder, "where to write them")->required()->type_name("DIR");
+    add_force(app, manual->force);
     app->callback([&parser, manual] {
         parser.chosen = [&parser, manual](Output output) {
             manual->pages = manual_pages(tree_of(parser.app));
@@ -462,8 +401,11 @@ void add_service(Parser& parser) {
 
 }  // namespace
 
-int run(int argc, char** argv) {
-    Parser parser;
+namespace {
+
+constexpr int ended_by_interrupt = 130;  // as a shell says of SIGINT
+
+void add_all(Parser& parser) {
     parser.app.require_subcommand(1);
     parser.app.set_version_flag("--version", std::string("causeway ") + CAUSEWAY_VERSION);
     parser.app.add_flag("--log-json", parser.log_json, "log lines on stderr as JSON objects");
@@ -472,27 +414,52 @@ int run(int argc, char** argv) {
     parser.app.footer("Start with:  causeway demo\nEvery command has --help with an example, and --json.");
     add_demo(parser);
     add_daemons(parser);
-    add_federation(parser);
-    add_authority(parser);
-    add_audit(parser);
+    add_federation_commands(parser);
     add_experiments(parser);
     add_data_commands(parser);
     add_tools(parser);
     add_plan(parser);
     add_service(parser);
+}
+
+int parse_and_run(int argc, char** argv, Output output) {
+    Parser parser;
+    add_all(parser);
     try {
         parser.app.parse(argc, argv);
     } catch (const CLI::Success& asked) {
-        return parser.app.exit(asked);
+        std::ostringstream text;
+        const int code = parser.app.exit(asked, text, text);
+        Output::text(text.str());
+        return code;
     } catch (const CLI::ParseError& wrong) {
-        const std::span words(argv + 1, argv + argc);
-        parser.output.json = std::ranges::any_of(words, [](std::string_view word) { return word == "--json"; });
-        return parser.output.error({ErrorKind::invalid, "usage", usage_message(parser.app, words, wrong.what())});
+        return output.error({ErrorKind::invalid, "usage",
+                             usage_message(parser.app, std::span(argv + 1, argv + argc), wrong.what())});
     }
+    const bool daemon = parser.app.got_subcommand("coordinator") || parser.app.got_subcommand("join");
+    on_lost_output(daemon ? LostOutput::is_ignored : LostOutput::ends_command);
     // A daemon's log is its picture; other commands have words of their own, and only warnings add to them.
     const auto least = parser.app.got_subcommand("coordinator") ? LogLevel::info : LogLevel::warn;
     start_log(parser.verbose ? LogLevel::debug : least, parser.log_json ? LogFormat::json : LogFormat::human);
+    std::optional<StopSignal> signal;  // daemons have their own
+    if (!daemon) {
+        signal.emplace([] {
+            remove_all_scratch();
+            std::_Exit(ended_by_interrupt);
+        });
+    }
     return parser.chosen(parser.output);
+}
+
+}  // namespace
+
+int run(int argc, char** argv) {
+    Output output;
+    output.json = std::any_of(argv, argv + argc, [](std::string_view word) { return word == "--json"; });
+    return guarded(output, [&] {
+        const auto prepared = prepare_process();
+        return prepared ? parse_and_run(argc, argv, output) : output.error(prepared.error());
+    });
 }
 
 }  // namespace causeway::cli

@@ -4,12 +4,13 @@
 // wait at the daemon. `import` takes what was signed for either: what belongs to the folder goes there, the rest to
 // the daemon.
 #include <filesystem>
+#include <optional>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/operator_session.h"
-#include "common/file.h"
+#include "common/output_folder.h"
 #include "common/text.h"
 #include "common/time.h"
 #include "coordinator/external_authority.h"
@@ -20,11 +21,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<std::string> write_request(const fs::path& folder, const Json& request) {
+Result<std::string> write_request(const fs::path& folder, const Json& request, Existing existing) {
     TRY(check_name(request["name"].text(), "the name"));  // it becomes a file's name
     TRY_ASSIGN(const auto der, from_base64url(request["request"].text()));
     const auto file = folder / (request["name"].text() + ".csr");
-    TRY(write_file_durably(file, certificate_request_to_pem(der)));
+    TRY(write_output(file, certificate_request_to_pem(der), public_mode(), existing));
     return file.string();
 }
 
@@ -35,15 +36,15 @@ Result<Json> parked(const CaOptions& options) {
 
 Status export_requests(const CaOptions& options, Output output) {
     TRY_ASSIGN(const auto reply, parked(options));
-    std::error_code error;
-    if (!options.out.empty() && !fs::is_directory(options.out, error) && !fs::create_directories(options.out, error)) {
-        return fail(ErrorKind::io, "cannot_create", options.out + ": cannot create the folder: " + error.message());
+    std::optional<OutputFolder> folder;
+    if (!options.out.empty()) {
+        TRY_ASSIGN(folder, OutputFolder::make(options.out, folder_mode(public_mode())));
     }
     std::vector<std::vector<std::string>> rows;
     for (const auto& request : reply["requests"].items()) {
         std::string file = "-";
         if (!options.out.empty()) {
-            TRY_ASSIGN(file, write_request(options.out, request));
+            TRY_ASSIGN(file, write_request(options.out, request, existing_of(options.force)));
         }
         output.object(Json::object()
                           .set("event", "request")
@@ -53,6 +54,9 @@ Status export_requests(const CaOptions& options, Output output) {
                           .set("file", file));
         rows.push_back(
             {request["name"].text(), request["role"].text(), utc_text(request["at_unix_s"].integer()), file});
+    }
+    if (folder) {
+        folder->keep();
     }
     output.line(rows.empty() ? "no request waits" : table({"name", "role", "since", "file"}, rows));
     return {};

@@ -134,7 +134,7 @@ Result<std::vector<double>> exchange_times(const LocalFederation& federation) {
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_rounds(const BenchOptions&) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(const auto federation, start(folder, {.rounds = 200}));
     std::vector<double> times;
     std::vector<double> up;        // megabytes
@@ -178,7 +178,7 @@ Result<std::vector<BenchRow>> bench_rounds(const BenchOptions&) {
 /// Two clients and a model of a few values: all that is left of a round is what it leaves behind.
 Result<std::vector<BenchRow>> bench_endurance(const BenchOptions&) {
     constexpr std::size_t settled = 1000;
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     const Setup setup{.clients = 2, .rounds = 10'000, .width = 4, .layers = R"("dense 35")", .sync = "min_clients = 2"};
     TRY_ASSIGN(const auto federation, start(folder, setup));
     auto& processes = federation->processes();
@@ -206,7 +206,7 @@ Result<std::vector<BenchRow>> bench_endurance(const BenchOptions&) {
 /// 25 million parameters: the peak beside what the design's formula allows.
 Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
     constexpr std::uint64_t parameters = 964 * 25'000 + 25'000 + 25'000 * 35 + 35;
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     const Setup setup{.clients = 6,
                       .rounds = 6,
                       .width = 964,
@@ -237,7 +237,7 @@ Result<std::vector<BenchRow>> bench_exchange(const BenchOptions&) {
 }
 
 Result<std::vector<BenchRow>> bench_idle(const BenchOptions&) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(const auto federation, start(folder, {}));
     wait_for(federation_rest);
     const auto coordinator = federation->processes()[0].pid();
@@ -272,7 +272,7 @@ void strike(LocalFederation& federation, Fault fault, std::size_t victim) {
 
 /// One client after the other is struck; each time until a round commits without it.
 Status strike_all(Fault fault, std::vector<double>& times) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(const auto federation, start(folder, {.rounds = 100'000,
                                                      .sync = "min_clients = 1\nquorum = 1\nrejoin = \"0s\"",
                                                      .own_lines = fault == Fault::cut_off}));
@@ -320,7 +320,7 @@ Result<std::vector<double>> fault_times(Fault fault) {
 /// The coordinator is killed while rounds go, and started at once; each time until a round commits that it began anew.
 Result<std::vector<double>> restart_times() {
     constexpr int kills = 20;
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(const auto federation, start(folder, {.rounds = 100'000}));
     std::vector<double> times;
     std::uint32_t round = 0;      // the last heard of

@@ -2,23 +2,19 @@
 #pragma once
 
 #include <filesystem>
-#include <system_error>
 
-#include "common/digest.h"
-#include "common/file.h"
+#include "common/output_folder.h"
 
 namespace causeway::cli {
 
 struct BenchFolder {
-    std::filesystem::path path =
-        std::filesystem::temp_directory_path() / ("causeway-bench-" + to_hex(secret_random_bytes(4)));
+    ScratchFolder scratch;
+    std::filesystem::path path = scratch.path();
 
-    BenchFolder() { ASSERT(make_private_folder(path).has_value()); }
-    BenchFolder(const BenchFolder&) = delete;
-    BenchFolder& operator=(const BenchFolder&) = delete;
-    ~BenchFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path, ignored);
+    /// errors  those of ScratchFolder::make_temporary
+    static Result<BenchFolder> make() {
+        TRY_ASSIGN(auto scratch, ScratchFolder::make_temporary("causeway-bench-"));
+        return BenchFolder{std::move(scratch)};
     }
 };
 

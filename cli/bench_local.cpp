@@ -50,7 +50,7 @@ Result<std::vector<BenchRow>> bench_sums(const BenchOptions&) {
 }
 
 Result<std::vector<BenchRow>> bench_commits(const BenchOptions&) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(auto store, Store::open(folder.path));
     TRY_ASSIGN(auto snapshots, Snapshots::open(folder.path));
     TRY(store.execute(std::vector<Persist>{SaveExperiment{1, "bench", "", "running", "", "bench"}}));

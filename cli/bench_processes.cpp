@@ -148,7 +148,7 @@ Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options) {
 }
 
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions&) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY(prepare_process_for_links(16));
     TRY(write_pull_credentials(folder));
     TRY_ASSIGN(auto server,

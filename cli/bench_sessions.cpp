@@ -154,7 +154,8 @@ Status Stage::restart() {
 
 Result<std::vector<BenchRow>> bench_sessions(const BenchOptions&) {
     TRY(prepare_process_for_links(3 * session_count));
-    Stage stage;
+    TRY_ASSIGN(auto folder, BenchFolder::make());
+    Stage stage{std::move(folder)};
     TRY(stage.start_coordinator());
     TRY(stage.find_coordinator());
     TRY_ASSIGN(const auto authority, load_authority(stage.state / "ca"));

@@ -64,7 +64,7 @@ std::string dataset() {
 
 /// Least seconds of a round: other work on the machine only adds, and to both sides at different times.
 Result<double> round_seconds(const std::string& regime, int epochs) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY(write_file_durably(folder.path / "bench.csv", as_bytes(dataset())));
     LocalOptions options;
     TRY_ASSIGN(options.experiment, read_experiment_or_fail(split_experiment_text(regime, epochs), "bench"));

@@ -168,7 +168,7 @@ namespace {
 
 /// Two processes that have met, for as long as a measurement takes.
 Status with_peer(const std::function<Status(Meter&, int server)>& measure) {
-    const BenchFolder folder;
+    TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY(write_stream_credentials(folder));
     TRY_ASSIGN(auto server,
                Process::start({own_path().string(), "bench", "streams-server", "--data", folder.path.string()}, "",

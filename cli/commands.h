@@ -61,6 +61,7 @@ int run_token_revoke(const TokenRevokeOptions& options, Output output);
 struct CaOptions {
     std::string state;
     std::string out;                 // requests: the folder to write them to; empty: list them
+    bool force = false;
     std::vector<std::string> files;  // import: PEM files
 };
 int run_ca_requests(const CaOptions& options, Output output);
@@ -120,6 +121,7 @@ struct InitOptions {
     std::string shape;  // "8x8x1"
     std::uint32_t rounds = 0;
     std::vector<std::string> set;
+    bool force = false;
 };
 int run_experiment_init(const InitOptions& options, Output output);
 
@@ -140,6 +142,7 @@ struct ExperimentOptions {
     std::string experiment;              // number or name; empty: the latest
     std::string timeout;                 // wait: empty is for ever, said so
     std::string out;                     // export
+    bool force = false;
     std::string format = "safetensors";  // export: or npz
     std::uint32_t round = 0;
     bool chosen_round = false;
@@ -190,6 +193,7 @@ struct ModelOptions {
     std::string scale;       // the same
     std::string experiment;  // a path or an example's name, whose label and scale count; empty: none
     std::string out;         // predict: empty is stdout
+    bool force = false;
 };
 int run_experiment_predict(const ModelOptions& options, Output output);
 int run_experiment_evaluate(const ModelOptions& options, Output output);
@@ -221,6 +225,7 @@ struct SplitOptions {
     std::uint64_t seed = 1;
     std::string out;
     FormOptions form;
+    bool force = false;
 };
 int run_data_split(const SplitOptions& options, Output output);
 
@@ -239,6 +244,7 @@ struct SimulateOptions {
     bool no_training = false;
     std::uint64_t examples = 600;  // of each client, without training
     std::string out;
+    bool force = false;
 };
 int run_simulate(const SimulateOptions& options, Output output);
 
@@ -257,6 +263,7 @@ int run_doctor(const DoctorOptions& options, Output output);
 
 struct ManualOptions {
     std::string folder;
+    bool force = false;
     std::vector<ManualPage> pages = {};  // made by arguments.cpp, which knows the commands
 };
 int run_man(const ManualOptions& options, Output output);

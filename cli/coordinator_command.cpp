@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
+#include "cli/first_start.h"
 #include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "common/text.h"
@@ -50,7 +51,12 @@ Status serve_federation(const CoordinatorOptions& given, Output output) {
     TRY_ASSIGN(auto options, daemon_options(given));
     options.limits = limits;
     options.alive = [&manager](Instant now) { manager.alive(now); };
-    TRY_ASSIGN(const auto daemon, Daemon::start(std::move(options)));
+    TRY_ASSIGN(auto first, FirstStart::begin(given.state));
+    auto started = Daemon::start(std::move(options));
+    if (started || started.error().code == "awaiting_signature") {
+        first.keep();
+    }
+    TRY_ASSIGN(const auto daemon, std::move(started));
     signal.set([&] { daemon->stop(); });
     output.object(Json::object()
                       .set("event", "listening")

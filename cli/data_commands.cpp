@@ -8,6 +8,7 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "configs/dataset_file.h"
 #include "data/data_options.h"
@@ -65,12 +66,12 @@ struct NamedPath {
 Result<NamedPath> find_data(const std::string& given) {
     const std::filesystem::path path = given;
     const bool named = given.find('=') != std::string::npos;
-    std::error_code ignored;
-    if (!named && std::filesystem::exists(path, ignored)) {
+    const auto there = named ? Status() : check_there(path);
+    if (!named && there) {
         return NamedPath{path.stem().stem().string(), path};
     }
-    if (!named && (path.has_extension() || path.has_parent_path())) {
-        return fail(ErrorKind::not_found, "no_such_file", given + ": no such file or folder");
+    if (!named && (path.has_extension() || path.has_parent_path() || there.error().kind != ErrorKind::not_found)) {
+        return fail(there.error());
     }
     TRY_ASSIGN(const auto paths, parse_data_arguments(named ? std::vector{given} : std::vector<std::string>{}));
     const auto name = given.substr(0, given.find('='));
@@ -84,8 +85,7 @@ Result<NamedPath> find_data(const std::string& given) {
 }
 
 /// The label column defaults to the last one of a CSV.
-Result<Dataset> raw_dataset(const SplitOptions& options) {
-    TRY_ASSIGN(const auto found, find_data(options.data));
+Result<Dataset> raw_dataset(const SplitOptions& options, const NamedPath& found) {
     DataOptions reading;
     const bool text_file = found.path.string().find(".csv") != std::string::npos;
     TRY_ASSIGN(reading.form, form_of(options.form));
@@ -102,9 +102,10 @@ Result<std::vector<WrittenPart>> split(const SplitOptions& options, std::string&
     plan.seed = options.seed;
     TRY_ASSIGN(plan.holdout, parse_share(options.holdout));
     TRY_ASSIGN(plan.partition, parse_partition(options.partition));
-    TRY_ASSIGN(const auto dataset, raw_dataset(options));
+    TRY_ASSIGN(const auto found, find_data(options.data));
+    TRY_ASSIGN(const auto dataset, raw_dataset(options, found));
     name = dataset.name;
-    return write_split(dataset, plan, options.out);
+    return write_split(dataset, plan, options.out, {output_mode({found.path}), existing_of(options.force)});
 }
 
 }  // namespace

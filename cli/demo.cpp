@@ -5,9 +5,11 @@
 #include "cli/live_view.h"
 #include "cli/local_federation.h"
 #include "cli/plan_commands.h"
-#include "cli/stop_signal.h"
-#include "common/digest.h"
 #include "common/file.h"
+#include "common/output_file.h"
+#include "common/output_folder.h"
+#include "common/scratch.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "simulation/mix.h"
 
@@ -16,19 +18,51 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<fs::path> make_folder(const std::string& given) {
-    TRY(check_state_argument(given));
-    std::error_code ignored;
-    fs::path folder = given;
-    if (folder.empty()) {
-        folder = fs::temp_directory_path() / ("causeway-demo-" + to_hex(secret_random_bytes(4)));
-    } else if (fs::exists(folder, ignored) && !fs::is_empty(folder, ignored)) {
-        return fail(ErrorKind::invalid, "folder_in_use",
-                    folder.string() + ": is not empty; name a new folder with --state");
+/// Where everything of the demo lies: one of its own, or the one that --state names and that is to stay.
+struct DemoFolder {
+    std::optional<ScratchFolder> own;
+    std::optional<OutputFolder> made;  // of --state
+    fs::path path;
+
+    static Result<DemoFolder> make(const std::string& given) {
+        DemoFolder folder;
+        if (given.empty()) {
+            TRY_ASSIGN(folder.own, ScratchFolder::make_temporary("causeway-demo-"));
+            folder.path = folder.own->path();
+            return folder;
+        }
+        TRY(check_state_argument(given));
+        TRY_ASSIGN(folder.path, absolute_path(given));
+        std::error_code ignored;
+        if (fs::exists(folder.path, ignored) && !fs::is_empty(folder.path, ignored) && !ignored) {
+            return fail(ErrorKind::invalid, "folder_in_use", given + ": is not empty; name a new folder with --state");
+        }
+        TRY_ASSIGN(folder.made, OutputFolder::make(folder.path, 0700));
+        TRY(make_private_folder(folder.path));
+        return folder;
     }
-    TRY(make_private_folder(folder));
-    return fs::absolute(folder);
-}
+    void keep() {
+        if (own) {
+            own->keep();
+        }
+        if (made) {
+            made->keep();
+        }
+    }
+    /// Nothing was started in it, so there is nothing to look at.
+    [[nodiscard]] bool has_logs() const {
+        std::error_code ignored;
+        return fs::exists(path / "coordinator.log", ignored);
+    }
+    /// What was written into the folder of --state before it failed to start.
+    void clear() const {
+        std::error_code ignored;
+        if (made) {
+            fs::remove_all(path / "data", ignored);
+            fs::remove(path / "coordinator.log", ignored);
+        }
+    }
+};
 
 Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
     LocalOptions local;
@@ -36,7 +70,8 @@ Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
     require_all(local.experiment, options.clients);
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
     TRY(refuse_other_datasets(local.experiment, paths));
-    TRY_ASSIGN(local.dataset, find_dataset(local.experiment.data.dataset, paths));
+    TRY_ASSIGN(const auto dataset, find_dataset(local.experiment.data.dataset, paths));
+    TRY_ASSIGN(local.dataset, absolute_path(dataset));
     if (!options.link.empty()) {
         TRY_ASSIGN(local.links,
                    simulation::parse_shaped_links(options.link, options.clients, local.experiment.experiment.seed));
@@ -45,7 +80,6 @@ Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
         TRY_ASSIGN(local.slow,
                    simulation::parse_slownesses(options.slow, options.clients, local.experiment.experiment.seed));
     }
-    TRY_ASSIGN(local.folder, make_folder(options.state));
     local.clients = options.clients;
     local.workers = options.workers;
     TRY(parse_model_arguments(options.models));  // a slip shows before anything is started
@@ -74,26 +108,10 @@ bool stays(const DemoOptions& options) {
     return options.keep || !options.state.empty();
 }
 
-/// The processes may still be at work in it, so one attempt may not be enough.
-void remove_folder(const fs::path& folder) {
-    constexpr int attempts = 5;
-    for (int i = 0; i < attempts; ++i) {
-        std::error_code failed;
-        fs::remove_all(folder, failed);
-        if (!failed) {
-            return;
-        }
-    }
-}
-
 /// Copies the model out of the coordinator's folder, and says where everything is.
 Status print_kept(const LocalFederation& federation, const Json& done, Output output) {
     const auto model = federation.folder() / "model.safetensors";
-    std::error_code failed;
-    fs::copy_file(done["model"].text(), model, fs::copy_options::overwrite_existing, failed);
-    if (failed) {
-        return fail(ErrorKind::io, "io", model.string() + ": " + failed.message());
-    }
+    TRY(copy_to_output(done["model"].text(), model, output_mode({}), Existing::replaced));
     output.line(styled("model    ", "1") + model.string());
     output.line(styled("logs     ", "1") + federation.folder().string());
     return {};
@@ -106,7 +124,7 @@ void print_next(const DemoOptions& options, const LocalOptions& local, const Loc
     const auto data =
         options.data.empty()
             ? std::string()
-            : " --data " + shell_quoted(local.experiment.data.dataset + "=" + fs::absolute(local.dataset).string());
+            : " --data " + shell_quoted(local.experiment.data.dataset + "=" + local.dataset.string());
     output.line("\nNext, try:");
     output.line("  the same run on a virtual clock, with the same SHA-256");
     output.line(fmt::format("    {} simulate {} --clients {}{}{}", self, example_words(options), options.clients, data,
@@ -151,25 +169,26 @@ Result<Json> run_in(const DemoOptions& options, LocalOptions local, Output outpu
 }
 
 Result<int> demo(const ShapedDemoOptions& options, Output output) {
-    StopSignal signal([] { std::quick_exit(130); });  // the processes end with this one
-    TRY_ASSIGN(const auto local, local_options(options));
-    const auto& experiment = local.experiment;
-    if (!stays(options)) {
-        signal.set([folder = local.folder] {
-            remove_folder(folder);
-            std::quick_exit(130);
-        });
+    TRY_ASSIGN(auto local, local_options(options));
+    TRY_ASSIGN(auto folder, DemoFolder::make(options.state));
+    local.folder = folder.path;
+    if (stays(options)) {
+        forget_scratch(folder.path);  // also where the demo is interrupted
     }
+    const auto& experiment = local.experiment;
     const bool cut = experiment.mesh.stages > 1;
     output.line(fmt::format("{}: a coordinator{} {} clients{} on this machine, {} on \"{}\", {} rounds",
                             experiment.experiment.name, cut ? "," : " and", options.clients, cut ? " and a host" : "",
                             experiment.regime.preset, experiment.data.dataset, experiment.experiment.rounds));
     const auto done = run_in(options, local, output);
     const bool succeeded = done && (*done)["state"].text() == "succeeded";
-    if (!succeeded) {
+    if (!succeeded && folder.has_logs()) {
+        folder.keep();
         output.line("what it wrote is kept for a look, with the log of each process: " + local.folder.string());
-    } else if (!stays(options)) {
-        remove_folder(local.folder);
+    } else if (!succeeded) {
+        folder.clear();
+    } else if (stays(options)) {
+        folder.keep();
     }
     TRY(done);
     return succeeded ? exit_done : exit_failed;

@@ -7,6 +7,7 @@
 #include "cli/daemon_settings.h"
 #include "cli/doctor_checks.h"
 #include "common/folder_size.h"
+#include "common/system_error.h"
 
 namespace causeway::cli {
 namespace {
@@ -117,7 +118,12 @@ Result<Findings> examine(const DoctorOptions& options) {
     const auto kind = options.state.empty() ? StateKind::empty : kind_of_state(options.state);
     Findings all = {check_device(options.device), check_descriptors(descriptor_limit(), kind), check_clock_service()};
     if (options.state.empty()) {
-        all.push_back(check_disk(fs::current_path()));
+        if (const auto here = absolute_path(".")) {
+            all.push_back(check_disk(*here));
+        } else {
+            all.push_back({"disk", Verdict::warn, here.error().message, "room on this machine's disk is not known",
+                           "start this in a folder that is there"});
+        }
         all.push_back(check_port(listen));
     } else {
         append(all, check_state(options.state, kind, listen));

@@ -7,6 +7,7 @@
 
 #include "common/bytes.h"
 #include "common/file.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "configs/examples.h"
 #include "configs/reader.h"
@@ -47,9 +48,8 @@ Result<DataPaths> parse_named_paths(const std::vector<std::string>& arguments, s
                         fmt::format("{0} {1}: write NAME=PATH, as in {0} {2}", option, argument, example));
         }
         const fs::path path = argument.substr(at + 1);
-        if (!is_there(path)) {
-            return fail(ErrorKind::not_found, "no_such_file",
-                        fmt::format("{} {}: no such file or folder: {}", option, argument, path.string()));
+        if (const auto there = check_there(path); !there) {
+            return fail(with_context(there.error(), fmt::format("{} {}", option, argument)));
         }
         if (!paths.emplace(name, path).second) {
             return fail(ErrorKind::invalid, "bad_data_argument",
@@ -63,7 +63,11 @@ Result<DataPaths> parse_named_paths(const std::vector<std::string>& arguments, s
 
 Result<ExperimentText> load_experiment_text(const std::string& file_or_example) {
     const fs::path path = file_or_example;
-    if (is_there(path)) {
+    const auto there = check_there(path);
+    if (!there && there.error().kind != ErrorKind::not_found) {
+        return fail(there.error());
+    }
+    if (there) {
         TRY_ASSIGN(const auto bytes, read_file(path, max_experiment_bytes));
         return ExperimentText{std::string(as_text(bytes)), file_or_example};
     }
@@ -97,16 +101,6 @@ Result<Duration> parse_duration_option(std::string_view option, const std::strin
     return *duration;
 }
 
-Status check_folder_of(std::string_view option, const fs::path& file) {
-    const auto folder = file.parent_path();
-    std::error_code ignored;
-    if (!folder.empty() && !fs::is_directory(folder, ignored)) {
-        return fail(ErrorKind::not_found, "no_such_file",
-                    fmt::format("{} {}: there is no folder {}; make it first", option, file.string(), folder.string()));
-    }
-    return {};
-}
-
 Result<Experiment> load_experiment(const std::string& file_or_example, const std::vector<std::string>& set) {
     TRY_ASSIGN(const auto text, load_experiment_text(file_or_example));
     auto experiment = read_experiment(text.text, text.file_name, set);
@@ -130,7 +124,9 @@ Result<fs::path> find_dataset(const std::string& name, const DataPaths& given) {
     }
     for (const auto& place : installed_places(name)) {
         if (is_there(place)) {
-            return fs::weakly_canonical(place);
+            std::error_code ignored;
+            const auto real = fs::weakly_canonical(place, ignored);
+            return real.empty() ? place : real;
         }
     }
     return fail(ErrorKind::not_found, "unknown_dataset",

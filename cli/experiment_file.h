@@ -30,8 +30,6 @@ struct ExperimentText {
 [[nodiscard]] Status check_state_argument(const std::string& state);
 /// A duration that an option names. errors: invalid, with the option
 [[nodiscard]] Result<Duration> parse_duration_option(std::string_view option, const std::string& text);
-/// Before long work whose result goes to `--out`. errors: not_found: the file's folder does not exist
-[[nodiscard]] Status check_folder_of(std::string_view option, const std::filesystem::path& file);
 
 using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name -> file or folder
 

@@ -12,7 +12,6 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
-#include "common/file.h"
 #include "common/text.h"
 #include "configs/documents.h"
 #include "configs/reader.h"
@@ -123,18 +122,16 @@ Result<std::vector<std::string>> choices(const InitOptions& options, Output outp
     return set;
 }
 
-Status init(const InitOptions& options, Output output) {
-    std::error_code ignored;
-    if (std::filesystem::exists(options.file, ignored)) {
-        return fail(ErrorKind::invalid, "file_exists",
-                    options.file + ": already exists and is kept; name another file");
-    }
-    TRY(check_folder_of("the file", options.file));
+Status init(const InitOptions& options, Output given) {
+    TRY_ASSIGN(const auto output, given.for_file(options.file));
+    TRY(check_output(options.file, existing_of(options.force)));
     TRY_ASSIGN(const auto set, choices(options, output));
     TRY_ASSIGN(const auto experiment, judged(set));
-    TRY(write_file_durably(options.file, as_bytes(init_template(experiment))));
-    output.line(fmt::format("wrote {}\nnext: edit it, then run\n  {} experiment validate {}", options.file,
-                            shell_quoted(own_path().string()), shell_quoted(options.file)));
+    TRY(write_output(options.file, as_bytes(init_template(experiment)), public_mode(), existing_of(options.force)));
+    if (!is_stream(options.file)) {
+        output.line(fmt::format("wrote {}\nnext: edit it, then run\n  {} experiment validate {}", options.file,
+                                shell_quoted(own_path().string()), shell_quoted(options.file)));
+    }
     output.object(Json::object().set("event", "written").set("file", options.file));
     return {};
 }

@@ -196,15 +196,13 @@ void LiveView::done(const Json& event) {
 }
 
 void LiveView::draw_bar(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
-    std::fflush(stdout);
+    Output::text(text);
     bar_shown_ = true;
 }
 
 void LiveView::clear_bar() {
     if (bar_shown_) {
-        std::fputs("\r\033[K", stdout);
-        std::fflush(stdout);
+        Output::text("\r\033[K");
         bar_shown_ = false;
     }
 }

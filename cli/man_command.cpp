@@ -1,27 +1,28 @@
 // `causeway man DIR`: the man pages as files, for an installation (meson.build) or a look.
 #include <filesystem>
-#include <system_error>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "common/file.h"
+#include "common/output_folder.h"
 
 namespace causeway::cli {
 namespace {
 
 Status write_pages(const ManualOptions& options) {
-    std::error_code failed;
-    if (std::filesystem::is_regular_file(options.folder, failed)) {
-        return fail(ErrorKind::invalid, "not_a_folder", options.folder + ": is a file; name a folder");
+    const auto place = [&](const ManualPage& page) { return std::filesystem::path(options.folder) / page.file; };
+    TRY_ASSIGN(auto folder, OutputFolder::make(options.folder, folder_mode(public_mode())));
+    for (const auto& page : options.pages) {  // all of them, before the first
+        TRY(check_output(place(page), existing_of(options.force)));
     }
-    std::filesystem::create_directories(options.folder, failed);
-    if (failed) {
-        return fail(ErrorKind::io, "io", fmt::format("{}: {}; name another folder", options.folder, failed.message()));
+    TRY_ASSIGN(const auto scratch, ScratchFolder::make(options.folder));
+    for (const auto& page : options.pages) {
+        TRY(write_output(scratch.path() / page.file, as_bytes(page.text), public_mode(), Existing::kept));
     }
     for (const auto& page : options.pages) {
-        TRY(write_file_durably(std::filesystem::path(options.folder) / page.file, as_bytes(page.text)));
+        TRY(place_output(scratch.path() / page.file, place(page), public_mode(), existing_of(options.force)));
     }
+    folder.keep();
     return {};
 }
 

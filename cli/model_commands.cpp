@@ -11,7 +11,6 @@
 #include "cli/commands.h"
 #include "cli/experiment_file.h"
 #include "cli/model_file.h"
-#include "common/file.h"
 #include "configs/batches.h"
 #include "configs/dataset_file.h"
 #include "configs/evaluate.h"
@@ -191,11 +190,12 @@ Status predict_to_stdout(const ModelSubject& subject, Output output) {
     });
 }
 
-Status predict_to_file(const ModelSubject& subject, const std::string& file, Output output) {
+Status predict_to_file(const ModelOptions& options, const ModelSubject& subject, Output output) {
+    const auto& file = options.out;
     const auto& names = subject.dataset.class_names;
     auto text = csv_header(subject) + "\n";
     TRY(each_prediction(subject, [&](const Prediction& prediction) { text += csv_line(prediction, names) + "\n"; }));
-    TRY(write_file_durably(file, as_bytes(text)));
+    TRY(write_output(file, as_bytes(text), output_mode({options.model, options.data}), existing_of(options.force)));
     output.line(fmt::format("{}: {} predictions", file, subject.dataset.size()));
     output.object(Json::object()
                       .set("event", "predicted")
@@ -303,9 +303,12 @@ Status evaluate(const ModelOptions& options, Output output) {
 }
 
 Status predict(const ModelOptions& options, Output output) {
-    TRY(check_folder_of("--out", options.out));
+    const bool to_stdout = options.out.empty() || is_standard_output(options.out);
+    if (!to_stdout) {
+        TRY(check_output(options.out, existing_of(options.force)));
+    }
     TRY_ASSIGN(const auto subject, load_subject(options));
-    return options.out.empty() ? predict_to_stdout(subject, output) : predict_to_file(subject, options.out, output);
+    return to_stdout ? predict_to_stdout(subject, output) : predict_to_file(options, subject, output);
 }
 
 int finish_evaluation(const Status& status, Output output) {

@@ -27,12 +27,11 @@ Result<ModelFile> read_model_file(const std::filesystem::path& path) {
     return ModelFile{*std::move(model), digest, std::move(normalise)};
 }
 
-Status write_model_file(const SavedModel& model, const std::filesystem::path& path, const std::string& normalise) {
-    return write_file_durably(path,
-                              to_safetensors(model.chain, model.state, Json::object().set("normalise", normalise)));
+Bytes model_bytes(const SavedModel& model, const std::string& normalise) {
+    return to_safetensors(model.chain, model.state, Json::object().set("normalise", normalise));
 }
 
-Status write_npz_file(const SavedModel& model, const std::filesystem::path& path, const std::string& normalise) {
+Result<Bytes> npz_bytes(const SavedModel& model, const std::string& normalise) {
     std::vector<NamedArray> arrays;
     std::vector<float> means;
     std::vector<float> deviations;
@@ -46,8 +45,7 @@ Status write_npz_file(const SavedModel& model, const std::filesystem::path& path
     for (const auto& tensor : model.chain.table().tensors) {
         arrays.push_back({tensor.name, tensor.shape, model.state.arena(tensor.arena).view(tensor)});
     }
-    TRY_ASSIGN(const auto bytes, encode_npz(arrays));
-    return write_file_durably(path, bytes);
+    return encode_npz(arrays);
 }
 
 }  // namespace causeway::cli

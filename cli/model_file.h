@@ -1,4 +1,4 @@
-// Model files that a person names: read, or written in the other format.
+// Model files that a person names: read, and as bytes in either format.
 #pragma once
 
 #include <filesystem>
@@ -17,14 +17,12 @@ struct ModelFile {
 /// A safetensors file that carries its architecture. errors  not_found; corrupt, invalid: the file's name and why
 [[nodiscard]] Result<ModelFile> read_model_file(const std::filesystem::path& path);
 
-/// With `normalise` in its metadata. errors  io
-[[nodiscard]] Status write_model_file(const SavedModel& model, const std::filesystem::path& path,
-                                      const std::string& normalise);
+/// A safetensors file with `normalise` in its metadata.
+[[nodiscard]] Bytes model_bytes(const SavedModel& model, const std::string& normalise);
 
 /// The model's tensors by name in an NPZ, and those of `normalise` as `normalise.mean` and `normalise.deviation`.
 ///
-/// errors  unsupported `too_large_for_npz`; io
-[[nodiscard]] Status write_npz_file(const SavedModel& model, const std::filesystem::path& path,
-                                    const std::string& normalise);
+/// errors  unsupported `too_large_for_npz`
+[[nodiscard]] Result<Bytes> npz_bytes(const SavedModel& model, const std::string& normalise);
 
 }  // namespace causeway::cli

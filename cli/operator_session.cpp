@@ -7,6 +7,7 @@
 
 #include "common/file.h"
 #include "common/log.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "wire/certificate_request.h"
 #include "wire/transfer_engine.h"
@@ -204,7 +205,7 @@ Status OperatorSession::fetch(const std::string& model_sha256, std::uint64_t byt
     const auto done = std::make_shared<BoundedQueue<Done>>(1);
     TransferEngine transfers(*link_, bulk_, serves_nothing);
     transfers.attach(connection_, address_, session_);
-    const auto absolute = fs::absolute(file);
+    TRY_ASSIGN(const auto absolute, absolute_path(file));
     transfers.fetch(connection_, {.digest = digest, .bytes = bytes, .destination = absolute},
                     [done](Done result) { done->push(std::move(result)); });
     while (true) {

@@ -2,16 +2,20 @@
 #include "cli/output.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
 #include <numeric>
 #include <span>
+#include <thread>
 
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <fmt/format.h>
+
+#include "cli/lost_output.h"
 
 namespace causeway::cli {
 namespace {
@@ -27,10 +31,24 @@ std::size_t width(std::string_view text) {
         std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
 }
 
+const auto main_thread = std::this_thread::get_id();
+LostOutput lost_output = LostOutput::ends_command;
+
+void write_text(std::FILE* file, std::string_view text) {
+    errno = 0;
+    const bool written = std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
+    const int reason = errno;
+    if (written || file != stdout) {
+        return;
+    }
+    std::clearerr(file);
+    if (lost_output == LostOutput::ends_command && std::this_thread::get_id() == main_thread) {
+        throw OutputIsLost{reason};
+    }
+}
+
 void write_line(std::FILE* file, std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), file);
-    std::fputc('\n', file);
-    std::fflush(file);
+    write_text(file, std::string(text) + '\n');
 }
 
 std::string cut(const std::string& text, std::size_t columns) {
@@ -83,17 +101,34 @@ int exit_code(ErrorKind kind) {
     return exit_failed;
 }
 
+Result<Output> Output::for_file(const std::string& file) const {
+    Output chosen = *this;
+    chosen.beside = is_standard_output(file);
+    if (chosen.beside && json) {
+        return fail(ErrorKind::invalid, "usage",
+                    "--out - and --json both write to standard output; leave one of them out");
+    }
+    return chosen;
+}
+
 void Output::line(std::string_view text) const {
     if (!json) {
-        write_line(stdout, text);
+        write_line(beside ? stderr : stdout, text);
     }
 }
 
 void Output::prompt(std::string_view text) const {
     if (!json) {
-        std::fwrite(text.data(), 1, text.size(), stdout);
-        std::fflush(stdout);
+        write_text(stdout, text);
     }
+}
+
+void Output::text(std::string_view text) {
+    write_text(stdout, text);
+}
+
+void on_lost_output(LostOutput what) {
+    lost_output = what;
 }
 
 void Output::object(const Json& value) const {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/json.h"
+#include "common/output_file.h"
 #include "common/result.h"
 
 namespace causeway::cli {
@@ -22,12 +23,22 @@ enum ExitCode : int {
     exit_timed_out = 4,
 };
 
+/// What --force says of files that are there already.
+[[nodiscard]] inline Existing existing_of(bool force) {
+    return force ? Existing::replaced : Existing::kept;
+}
+
 /// The exit code that belongs to an error's kind.
 [[nodiscard]] int exit_code(ErrorKind kind);
 
 struct Output {
     bool json = false;
+    bool beside = false;  // lines for people go to stderr: stdout is the output itself (`--out -`)
 
+    /// For a command that writes this file: beside it, where the file is standard output.
+    ///
+    /// errors  invalid `usage`: --json would be mixed with it
+    [[nodiscard]] Result<Output> for_file(const std::string& file) const;
     /// A line for people; nothing with --json.
     void line(std::string_view text) const;
     /// A question for people, without an end of line; nothing with --json.
@@ -36,9 +47,16 @@ struct Output {
     void object(const Json& value) const;
     /// The same with `"event": event` before the value's own fields.
     void object(std::string_view event, const Json& value) const;
+    /// Text as it is, with and without --json: help, and what redraws a line.
+    static void text(std::string_view text);
     /// The error on stderr (with --json also as an object on stdout). Returns its exit code.
     [[nodiscard]] int error(const Error& error) const;
 };
+
+/// A daemon works whether or not anybody reads its words; any other command's words are what it is for.
+enum class LostOutput { ends_command, is_ignored };
+/// What happens when stdout cannot be written to, in the main thread; the words of other threads are dropped.
+void on_lost_output(LostOutput what);
 
 /// Stdout is a terminal, and may be redrawn.
 [[nodiscard]] bool at_terminal();

@@ -1,6 +1,6 @@
 // What the groups of commands share: the parser, and how options of one kind look in every command.
 //
-// Includes CLI11: for arguments.cpp only.
+// Includes CLI11: for arguments.cpp and the files beside it only.
 #pragma once
 
 #include <functional>
@@ -28,6 +28,9 @@ struct Parser {
 inline void add_json(Parser& parser, CLI::App* app) {
     app->add_flag("--json", parser.output.json, "one JSON object per line on stdout");
 }
+
+/// token, node, ca and audit, with their commands: arguments_federation.cpp.
+void add_federation_commands(Parser& parser);
 
 /// Adds a command with an example below its help; `run` gets the filled options.
 template <class Options>
@@ -78,6 +81,10 @@ void add_form_options(CLI::App* app, Form& form) {
     app->add_option("--encoding", form.encoding, "utf-8, utf-16le, utf-16be, cp1252 or latin-1; else by looking");
     app->add_option("--decimal", form.decimal, "\".\" or \",\"; else by looking");
     app->add_option("--quote", form.quote, "'\"', \"'\" or none; else '\"'");
+}
+
+inline void add_force(CLI::App* app, bool& force, const std::string& about = "overwrite files that are there already") {
+    app->add_flag("--force", force, about);
 }
 
 inline void add_data(CLI::App* app, std::vector<std::string>& data) {

@@ -11,7 +11,6 @@
 #include "cli/layer_times.h"
 #include "cli/plan_commands.h"
 #include "cli/plan_profile.h"
-#include "common/file.h"
 #include "common/json_lists.h"
 #include "common/text.h"
 #include "configs/split_plan.h"
@@ -204,7 +203,8 @@ Status apply(const PlanOptions& options, const PlanSubject& subject, const PlanR
     const auto groups = row.regime == "gsfl" ? row.groups : 0;
     TRY_ASSIGN(const auto written, with_regime(text.text, text.file_name, row.cut == 0 ? "fedavg" : row.regime,
                                                row.cut == 0 ? "" : cut_name(subject.chain, row.cut), groups));
-    TRY(write_file_durably(options.file, as_bytes(written)));
+    // --apply names this very file as the one to change; it keeps its mode.
+    TRY(write_output(options.file, as_bytes(written), public_mode() | 0666, Existing::replaced));
     output.line("written to " + options.file);
     return {};
 }

@@ -13,6 +13,7 @@
 #include "cli/operator_session.h"
 #include "cli/run_commands.h"
 #include "common/json_lists.h"
+#include "common/output_folder.h"
 #include "common/text.h"
 
 namespace causeway::cli {
@@ -236,28 +237,36 @@ Result<int> cancel(const ExperimentOptions& options, Output output) {
     return exit_done;
 }
 
-/// An NPZ is made from the safetensors file, which is fetched beside it and goes afterwards; so is a file that says how
-/// the examples were normalised.
-Status fetch_as(OperatorSession& session, const Json& model, const std::string& format, const std::string& file) {
+/// The safetensors file is fetched into a folder of our own beside the output, and takes its place; an NPZ is made from
+/// it, and so is a file that says how the examples were normalised. Whose data the model was made of is not known here:
+/// it is private.
+Status fetch_as(OperatorSession& session, const Json& model, const std::string& format, const std::string& file,
+                Existing existing) {
     const auto bytes = static_cast<std::uint64_t>(model["bytes"].integer());
     const auto& normalise = model["normalise"].text();
-    if (format == "safetensors" && normalise.empty()) {
-        return session.fetch(model["model_sha256"].text(), bytes, file);
-    }
-    const auto fetched = file + ".safetensors.part";
+    const auto folder = std::filesystem::path(file).parent_path();
+    TRY_ASSIGN(const auto scratch, is_stream(file) ? ScratchFolder::make_temporary()
+                                                   : ScratchFolder::make(folder.empty() ? "." : folder));
+    const auto fetched = scratch.path() / "model.safetensors";
     TRY(session.fetch(model["model_sha256"].text(), bytes, fetched));
-    const auto written = [&]() -> Status {
-        TRY_ASSIGN(const auto read, read_model_file(fetched));
-        return format == "npz" ? write_npz_file(read.model, file, normalise)
-                               : write_model_file(read.model, file, normalise);
-    }();
-    std::error_code ignored;
-    std::filesystem::remove(fetched, ignored);
-    return written;
+    const auto mode = output_mode({});
+    if (format == "safetensors" && normalise.empty()) {
+        return place_output(fetched, file, mode, existing);
+    }
+    TRY_ASSIGN(const auto read, read_model_file(fetched));
+    if (format == "safetensors") {
+        return write_output(file, model_bytes(read.model, normalise), mode, existing);
+    }
+    TRY_ASSIGN(const auto npz, npz_bytes(read.model, normalise));
+    return write_output(file, npz, mode, existing);
 }
 
-Result<int> export_model(const ExperimentOptions& options, Output output) {
-    TRY(check_folder_of("--out", options.out));
+Result<int> export_model(const ExperimentOptions& options, Output given) {
+    TRY_ASSIGN(const auto output, given.for_file(options.out));
+    const auto existing = existing_of(options.force);
+    if (!options.out.empty()) {
+        TRY(check_output(options.out, existing));
+    }
     TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
     auto request = about(id);
@@ -269,7 +278,8 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
     }
     TRY_ASSIGN(const auto model, session->ask("model.where", request));
     const auto file = options.out.empty() ? model["name"].text() + "." + options.format : options.out;
-    TRY(fetch_as(*session, model, options.format, file));
+    TRY(check_output(file, existing));
+    TRY(fetch_as(*session, model, options.format, file, existing));
     output.object(Json::object()
                       .set("event", "exported")
                       .set("experiment", id)
@@ -278,10 +288,12 @@ Result<int> export_model(const ExperimentOptions& options, Output output) {
                       .set("format", options.format)
                       .set("model_sha256", model["model_sha256"]));
     std::error_code unknown;
+    const auto written = std::filesystem::file_size(file, unknown);
     output.line(fmt::format("{}  round {}  {} as {}\nSHA-256 of the model {}", file, model["round"].integer(),
-                            format_bytes(std::filesystem::file_size(file, unknown)), options.format,
+                            format_bytes(unknown ? static_cast<std::uint64_t>(model["bytes"].integer()) : written),
+                            options.format,
                             model["model_sha256"].text()));
-    if (options.format == "safetensors") {
+    if (options.format == "safetensors" && !is_stream(file)) {
         output.line(
             fmt::format("next: {} experiment predict {} DATA", shell_quoted(own_path().string()), shell_quoted(file)));
     }

@@ -1,7 +1,6 @@
 // `causeway simulate`: the whole federation on a virtual clock, with the real machines and, unless --no-training, the
 // real model, data and sums; with failures on demand, and the rules checked at every step.
 #include <algorithm>
-#include <fstream>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -10,7 +9,6 @@
 #include "cli/live_view.h"
 #include "cli/model_file.h"
 #include "cli/simulate_cast.h"
-#include "common/file.h"
 #include "common/json_lists.h"
 #include "common/random.h"
 #include "common/text.h"
@@ -265,8 +263,21 @@ Result<std::string> replay_of(const Scene& scene, const RunLog& log, std::uint32
     return std::string("the same bits in every round");
 }
 
+/// What is made of a dataset is as private as it is.
+mode_t mode_of(const Scene& scene) {
+    std::vector<std::filesystem::path> inputs;
+    if (const auto data = find_dataset(scene.experiment.data.dataset, scene.data)) {
+        inputs.push_back(*data);
+    }
+    for (const auto& [name, path] : scene.models) {
+        inputs.push_back(path);
+    }
+    return output_mode(inputs);
+}
+
 /// As `experiment export` writes it.
-Status write_model(const SimulateOptions& options, const Cast& cast, const World& world, const Json& done) {
+Status write_model(const SimulateOptions& options, const Scene& scene, const Cast& cast, const World& world,
+                   const Json& done) {
     if (options.out.empty()) {
         return {};
     }
@@ -275,13 +286,41 @@ Status write_model(const SimulateOptions& options, const Cast& cast, const World
     TRY_ASSIGN(const auto run, read_experiment_or_fail(world.log(1).saved.file, "simulated"));
     if (const auto numbers = found_statistics(run); !numbers.empty()) {
         TRY_ASSIGN(const auto model, load_safetensors(bytes));
-        return write_model_file(model, options.out, numbers);
+        return write_output(options.out, model_bytes(model, numbers), mode_of(scene), existing_of(options.force));
     }
-    return write_file_durably(options.out, bytes);
+    return write_output(options.out, bytes, mode_of(scene), existing_of(options.force));
 }
 
+/// Lines gathered into pieces; what could not be written is known at the end.
+struct TranscriptFile {
+    std::optional<OutputFile> file;
+    std::string gathered;
+    Status written;
+    bool told = false;  // what failed before anything happened leaves no transcript
+
+    void add(const std::string& line) {
+        constexpr std::size_t piece = 64 * 1024;
+        told = true;
+        gathered += line + '\n';
+        if (gathered.size() >= piece) {
+            flush();
+        }
+    }
+    void flush() {
+        if (written && file) {
+            written = file->write(as_bytes(gathered));
+        }
+        gathered.clear();
+    }
+    Status finish() {
+        flush();
+        TRY(written);
+        return file && told ? file->finish() : Status();
+    }
+};
+
 /// To a file, or between the other lines.
-Transcript::Tell transcript_to(const SimulateOptions& options, Output output, std::ofstream& file) {
+Transcript::Tell transcript_to(const SimulateOptions& options, Output output, TranscriptFile& file) {
     if (options.transcript == "-") {
         return [output](Instant when, std::string_view who, std::string_view what) {
             output.object("transcript", Json::object()
@@ -292,7 +331,7 @@ Transcript::Tell transcript_to(const SimulateOptions& options, Output output, st
         };
     }
     return [&file](Instant when, std::string_view who, std::string_view what) {
-        file << Transcript::line(when, who, what) << '\n';
+        file.add(Transcript::line(when, who, what));
     };
 }
 
@@ -311,17 +350,9 @@ int result_of(const World& world, const Json& summary, const Json& done, const S
                                      options.file, options.seed, options.faults, options.clients)});
 }
 
-Result<int> simulate(const SimulateOptions& options, Output output) {
-    TRY_ASSIGN(const auto scene, read_scene(options));
+Result<int> play_scene(const SimulateOptions& options, const Scene& scene, TranscriptFile& file, Output output) {
     WorldOptions world_options;
-    std::ofstream file;
     if (!options.transcript.empty()) {
-        if (options.transcript != "-") {
-            file.open(options.transcript);
-            if (!file) {
-                return fail(ErrorKind::io, "cannot_create", "cannot write the transcript to " + options.transcript);
-            }
-        }
         world_options.tell = transcript_to(options, output, file);
     }
     std::optional<Cast> cast;
@@ -349,12 +380,31 @@ Result<int> simulate(const SimulateOptions& options, Output output) {
     view.event(follower.done());
     show_summary(summary, output);
     if (cast && follower.done()["state"].text() == "succeeded") {
-        TRY(write_model(options, *cast, *world, follower.done()));
+        TRY(write_model(options, scene, *cast, *world, follower.done()));
         output.line(fmt::format("model    {}\nSHA-256  {}",
                                 options.out.empty() ? "(not written; --out FILE keeps it)" : options.out,
                                 follower.done()["model_sha256"].text()));
     }
     return result_of(*world, summary, follower.done(), options, output);
+}
+
+/// A transcript is worth most where something went wrong, so it is finished in any case.
+Result<int> simulate(const SimulateOptions& options, Output given) {
+    TRY_ASSIGN(const auto output, given.for_file(options.out));
+    const auto existing = existing_of(options.force);
+    if (!options.out.empty()) {
+        TRY(check_output(options.out, existing));
+    }
+    TRY_ASSIGN(const auto scene, read_scene(options));
+    TranscriptFile file;
+    if (!options.transcript.empty() && !is_standard_output(options.transcript)) {
+        TRY_ASSIGN(file.file, OutputFile::open(options.transcript, mode_of(scene), existing));
+    }
+    auto code = play_scene(options, scene, file, output);
+    const auto written = file.finish();
+    TRY(code);
+    TRY(written);
+    return code;
 }
 
 }  // namespace

@@ -38,12 +38,13 @@ bool is_enrolled(const fs::path& state, Role role) {
 
 /// Asks until there is a certificate or a refusal; the key stays the same, so the request does.
 Result<Credentials> ask_until_signed(const JoinToken& token, const KeyPair& key,
-                                     const std::function<void(std::string_view)>& say, Duration wait) {
+                                     const std::function<void(std::string_view)>& say, Duration wait,
+                                     JoinTrace& trace) {
     BoundedQueue<int> nothing(1);
     const auto until = real_now() + wait;
     bool said = false;
     while (true) {
-        auto joined = join_federation(token, key, said ? [](std::string_view) {} : say);
+        auto joined = join_federation(token, key, said ? [](std::string_view) {} : say, wall_clock_unix_s, &trace);
         if (joined || joined.error().code != "awaiting_signature") {
             return joined;
         }
@@ -62,8 +63,17 @@ Result<Credentials> ask_until_signed(const JoinToken& token, const KeyPair& key,
 
 Status enrol(const fs::path& state, const JoinToken& token, const std::function<void(std::string_view)>& say,
              Duration wait) {
-    TRY_ASSIGN(const auto key, load_or_make_key(state / "join.key"));
-    TRY_ASSIGN(const auto credentials, ask_until_signed(token, key, say, wait));
+    std::error_code ignored;
+    const auto key_file = state / "join.key";
+    const bool repeated = fs::exists(key_file, ignored);
+    TRY_ASSIGN(const auto key, load_or_make_key(key_file));
+    JoinTrace trace;
+    const auto signed_key = ask_until_signed(token, key, say, wait, trace);
+    // A key that nobody has heard of, or that was refused, is of no use to a later attempt.
+    if (!signed_key && !repeated && (!trace.asked || signed_key.error().kind == ErrorKind::refused)) {
+        fs::remove(key_file, ignored);
+    }
+    TRY_ASSIGN(const auto credentials, signed_key);
     std::string addresses;
     for (const auto& address : token.addresses) {
         addresses += address.text() + "\n";
@@ -73,8 +83,7 @@ Status enrol(const fs::path& state, const JoinToken& token, const std::function<
     TRY(write_file_durably(at.addresses, as_bytes(addresses)));
     TRY(save_credentials(at.credentials, credentials));
     crash_point("enrolment.whole", at.credentials);
-    std::error_code ignored;
-    fs::remove(state / "join.key", ignored);
+    fs::remove(key_file, ignored);
     return {};
 }
 

@@ -14,6 +14,7 @@
 
 #include "common/crash_point.h"
 #include "common/spare_file.h"
+#include "common/system_error.h"
 
 namespace causeway {
 namespace {
@@ -38,14 +39,12 @@ private:
 };
 
 tl::unexpected<Error> system_failure(const fs::path& path, std::string_view doing) {
-    const int reason = errno;
-    if (reason == ENOENT) {
-        return fail(ErrorKind::not_found, "no_such_file", fmt::format("{}: no such file or folder", path.string()));
-    }
-    const bool full = reason == ENOSPC || reason == EDQUOT;
-    return fail(ErrorKind::io, full ? "disk_full" : "io",
-                fmt::format("{}: cannot {}: {}{}", path.string(), doing, std::strerror(reason),
-                            full ? "; free some room, the work goes on by itself" : ""));
+    return fail(system_error(path, doing, errno));
+}
+
+/// Of what is only read, or begun: who may not is told so, and whom to ask.
+tl::unexpected<Error> access_failure(const fs::path& path, std::string_view doing) {
+    return fail(access_error(path, doing, errno));
 }
 
 Status write_all(int descriptor, ByteView bytes, const fs::path& path) {
@@ -99,7 +98,7 @@ Result<Bytes> read_file(const fs::path& path, std::uint64_t limit) {
     const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     struct stat info {};
     if (!descriptor.open() || ::fstat(descriptor.get(), &info) != 0) {
-        return system_failure(path, "open");
+        return access_failure(path, "open");
     }
     if (!S_ISREG(info.st_mode)) {
         return fail(ErrorKind::invalid, "not_a_file", path.string() + ": not a regular file");
@@ -153,11 +152,11 @@ Status make_private_folder(const fs::path& path) {
         fs::create_directories(path.parent_path(), error);
     }
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) {
-        return system_failure(path, "create the folder");
+        return access_failure(path, "create the folder");
     }
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
-        return system_failure(path, "read the folder's mode");
+        return access_failure(path, "read the folder's mode");
     }
     if (!S_ISDIR(info.st_mode)) {
         return fail(ErrorKind::invalid, "not_a_folder", path.string() + ": exists and is not a folder");
@@ -172,7 +171,7 @@ Status make_private_folder(const fs::path& path) {
 Status require_secret_mode(const fs::path& path) {
     struct stat info {};
     if (::stat(path.c_str(), &info) != 0) {
-        return system_failure(path, "read the file's mode");
+        return access_failure(path, "read the file's mode");
     }
     if ((info.st_mode & 077) != 0) {
         return fail(ErrorKind::refused, "wide_mode",
@@ -185,7 +184,7 @@ Result<FolderLock> FolderLock::acquire(const fs::path& folder) {
     const fs::path path = folder / "lock";
     const int descriptor = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (descriptor < 0) {
-        return system_failure(path, "open");
+        return access_failure(path, "open");
     }
     if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0) {
         ::close(descriptor);

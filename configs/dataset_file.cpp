@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "configs/manifest.h"
 #include "data/columns.h"
@@ -48,6 +49,9 @@ std::string nearest_file(const fs::path& wanted) {
 Result<fs::path> resolve(const fs::path& folder, const std::string& given) {
     const auto path = folder / given;
     std::error_code code;
+    if (const auto there = check_there(path); !there && there.error().kind != ErrorKind::not_found) {
+        return fail(there.error());
+    }
     if (!fs::exists(path, code)) {
         return fail(ErrorKind::not_found, "no_such_file",
                     fmt::format("no such file or folder: {}{}", path.string(), nearest_file(path)));

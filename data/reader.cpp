@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/file.h"
+#include "common/system_error.h"
 #include "common/text.h"
 #include "data/gzip.h"
 #include "data/leftovers.h"
@@ -236,9 +237,7 @@ Result<Dataset> read_raw_dataset(const fs::path& path, const DataOptions& option
     }
     std::error_code code;
     const auto status = fs::status(path, code);
-    if (!fs::exists(status)) {
-        return fail(ErrorKind::not_found, "no_such_file", fmt::format("{}: no such file or folder", path.string()));
-    }
+    TRY(check_there(path));
     TRY_ASSIGN(Dataset dataset,
                fs::is_directory(status) ? read_folder(path, options, limits) : read_one(path, options, limits));
     dataset.name = dataset_name(path);

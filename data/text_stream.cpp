@@ -2,11 +2,13 @@
 #include "data/text_stream.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <optional>
 
 #include <fmt/format.h>
 
+#include "common/system_error.h"
 #include "data/gzip.h"
 
 namespace causeway {
@@ -73,12 +75,15 @@ Result<TextStream> TextStream::open(const std::filesystem::path& path, std::uint
     auto state = std::make_unique<State>();
     state->path = path;
     state->limit = limit;
+    errno = 0;
     state->file.open(path, std::ios::binary);
+    if (!state->file) {
+        return fail(access_error(path, "open", errno));
+    }
     std::error_code code;
     state->size = std::filesystem::file_size(path, code);
-    if (!state->file || code) {
-        return fail(std::filesystem::exists(path) ? ErrorKind::io : ErrorKind::not_found,
-                    std::filesystem::exists(path) ? "io" : "no_such_file", path.string() + ": cannot open");
+    if (code) {
+        return fail(access_error(path, "read its size", code.value()));
     }
     state->head.resize(2);
     TRY_ASSIGN(const std::size_t count, state->take(state->head));

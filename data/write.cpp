@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "common/file.h"
+#include "common/output_folder.h"
 #include "common/text.h"
 #include "data/csv.h"
 #include "data/gzip.h"
@@ -84,35 +84,36 @@ void append_csv_row(const Dataset& raw, std::size_t row, std::string& text) {
     text += '\n';
 }
 
-// A reader of the folder joins all parts it finds, and one split's part may hold another's held-out examples.
-Status refuse_old_parts(const fs::path& folder) {
+// Parts of an earlier split. A reader of the folder joins all parts it finds, and one split's part may hold another's
+// held-out examples.
+std::vector<fs::path> old_parts(const fs::path& folder) {
+    std::vector<fs::path> found;
     std::error_code code;
     for (fs::directory_iterator entry(folder, code); !code && entry != fs::directory_iterator();
          entry.increment(code)) {
         const auto name = entry->path().filename().string();
         if (name.ends_with(".csv.gz") && (name.starts_with("part-") || name.starts_with("holdout"))) {
-            return fail(ErrorKind::invalid, "folder_in_use",
-                        fmt::format("{} holds {} already: parts of two splits must not mix. Choose another folder, or "
-                                    "remove the old parts",
-                                    folder.string(), name));
+            found.push_back(entry->path());
         }
     }
-    return {};
+    return found;
 }
 
-Status make_folder(const fs::path& folder) {
-    std::error_code code;
-    fs::create_directories(folder, code);
-    if (code) {
-        return fail(ErrorKind::io, "cannot_create", fmt::format("{}: {}", folder.string(), code.message()));
+Status refuse_old_parts(const fs::path& folder) {
+    const auto old = old_parts(folder);
+    if (old.empty()) {
+        return {};
     }
-    return {};
+    return fail(ErrorKind::invalid, "folder_in_use",
+                fmt::format("{} holds {} already: parts of two splits must not mix. Choose another folder, or add "
+                            "--force to replace the old parts",
+                            folder.string(), old.front().filename().string()));
 }
 
-Result<WrittenPart> write_some(const Dataset& raw, const Indices& indices, const fs::path& path) {
+Result<WrittenPart> write_some(const Dataset& raw, const Indices& indices, const fs::path& path, mode_t mode) {
     const Dataset part = subset(raw, indices);
-    TRY(write_part(part, path));
-    return WrittenPart{path, part.size(), dataset_digest(part)};
+    TRY(write_output(path, encode_part(part), mode, Existing::kept));
+    return WrittenPart{path.filename(), part.size(), dataset_digest(part)};
 }
 
 }  // namespace
@@ -127,23 +128,36 @@ Bytes encode_part(const Dataset& raw) {
     return gzip(as_bytes(text));
 }
 
-Status write_part(const Dataset& raw, const fs::path& path) {
-    return write_file_durably(path, encode_part(raw));
-}
-
-Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const DividePlan& plan, const fs::path& folder) {
+Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const DividePlan& plan, const fs::path& folder,
+                                             const SplitOutput& output) {
     TRY_ASSIGN(const auto division, divide(raw, plan.holdout, plan.partition, plan.parts, plan.seed));
-    TRY(refuse_old_parts(folder));
-    TRY(make_folder(folder));
+    if (output.existing == Existing::kept) {
+        TRY(refuse_old_parts(folder));
+    }
+    TRY_ASSIGN(auto made, OutputFolder::make(folder, folder_mode(output.mode)));
+    TRY_ASSIGN(const auto scratch, ScratchFolder::make(folder));
     std::vector<WrittenPart> written;
     for (std::size_t i = 0; i < division.parts.size(); ++i) {
-        TRY_ASSIGN(auto part, write_some(raw, division.parts[i], folder / fmt::format("part-{}.csv.gz", i + 1)));
+        TRY_ASSIGN(auto part, write_some(raw, division.parts[i], scratch.path() / fmt::format("part-{}.csv.gz", i + 1),
+                                         output.mode));
         written.push_back(std::move(part));
     }
     if (!division.held_out.empty()) {
-        TRY_ASSIGN(auto part, write_some(raw, division.held_out, folder / "holdout.csv.gz"));
+        TRY_ASSIGN(auto part, write_some(raw, division.held_out, scratch.path() / "holdout.csv.gz", output.mode));
         written.push_back(std::move(part));
     }
+    auto old = old_parts(folder);
+    for (auto& part : written) {
+        const auto name = part.path;
+        part.path = folder / name;
+        TRY(move_output(scratch.path() / name, part.path, output.existing));
+        std::erase(old, part.path);
+    }
+    for (const auto& each : old) {
+        std::error_code ignored;
+        fs::remove(each, ignored);
+    }
+    made.keep();
     return written;
 }
 

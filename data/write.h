@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/bytes.h"
+#include "common/output_file.h"
 #include "data/dataset.h"
 #include "data/partition.h"
 
@@ -18,9 +19,6 @@ namespace causeway {
 
 /// The file's bytes. `raw` comes from read_raw_dataset (a scaled set would be scaled twice when read back).
 [[nodiscard]] Bytes encode_part(const Dataset& raw);
-
-/// errors  io. cost: the part as text in memory, 2 flushes
-[[nodiscard]] Status write_part(const Dataset& raw, const std::filesystem::path& path);
 
 struct DividePlan {
     std::size_t parts = 1;
@@ -35,10 +33,18 @@ struct WrittenPart {
     Digest digest;  // of the raw part, as `data inspect` shows it without a scale
 };
 
-/// Writes FOLDER/part-1.csv.gz ... and, with a share held out, FOLDER/holdout.csv.gz; in that order in the result.
+/// How the parts come to lie there.
+struct SplitOutput {
+    mode_t mode = 0600;                   // of each; output_mode() of the source
+    Existing existing = Existing::kept;  // parts of an earlier split: replaced, all of them go
+};
+
+/// Writes FOLDER/part-1.csv.gz ... and, with a share held out, FOLDER/holdout.csv.gz; in that order in the result. All
+/// are whole before the first takes its place; on failure nothing is left, nor the folder, where it was not there.
 ///
-/// errors  those of divide(); refused `folder_in_use`: the folder already holds parts, which would mix with these; io
+/// errors  those of divide(); invalid `folder_in_use`: the folder already holds parts, which would mix with these; io
 [[nodiscard]] Result<std::vector<WrittenPart>> write_split(const Dataset& raw, const DividePlan& plan,
-                                                           const std::filesystem::path& folder);
+                                                           const std::filesystem::path& folder,
+                                                           const SplitOutput& output = {});
 
 }  // namespace causeway

@@ -8,7 +8,7 @@ constexpr Duration patience = std::chrono::seconds(12);  // the link itself give
 
 /// The conversation on one connection: request when it is up, then a reply or a reason.
 Result<JoinReply> ask(Link& link, LinkEvents& events, const Address& address, const JoinToken& token,
-                      const JoinRequest& request) {
+                      const JoinRequest& request, JoinTrace& trace) {
     const auto connection =
         link.connect({.to = address, .kind = ConnectionKind::join, .authority_key = token.authority_key});
     const auto deadline = real_now() + patience;
@@ -18,6 +18,7 @@ Result<JoinReply> ask(Link& link, LinkEvents& events, const Address& address, co
             continue;
         }
         if (std::holds_alternative<PeerOpened>(*event)) {
+            trace.asked = true;
             link.send(connection, request);  // the authority's hash has been checked by now
         } else if (auto* closed = std::get_if<PeerClosed>(&*event)) {
             return fail(std::move(closed->why));
@@ -44,7 +45,8 @@ bool is_worth_another_try(const Error& error) {
 
 Result<Credentials> join_federation(const JoinToken& token, const KeyPair& key,
                                     const std::function<void(std::string_view)>& say,
-                                    const std::function<std::int64_t()>& unix_now) {
+                                    const std::function<std::int64_t()>& unix_now, JoinTrace* trace) {
+    JoinTrace unseen;
     TRY_ASSIGN(const auto request, make_join_request(token, key));
     LinkOptions options;
     options.unix_now = unix_now;
@@ -52,7 +54,7 @@ Result<Credentials> join_federation(const JoinToken& token, const KeyPair& key,
     TRY_ASSIGN(const auto link, Link::start(std::move(options), {events, nullptr}));
     std::string failures;
     for (const auto& address : token.addresses) {
-        const auto reply = ask(*link, *events, address, token, request);
+        const auto reply = ask(*link, *events, address, token, request, trace ? *trace : unseen);
         if (reply) {
             return accept_join_reply(token, key, *reply, unix_now());
         }
