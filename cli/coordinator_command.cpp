@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
+#include "cli/room.h"
 #include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "common/text.h"
@@ -26,7 +27,8 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .datasets = {},
                           .models = {},
                           .parallel = given.parallel,
-                          .workers = given.workers};
+                          .workers = given.workers,
+                          .sessions = given.sessions};
     options.authority = given.ca == "external" ? AuthorityKind::external : AuthorityKind::own;
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     if (!given.http.empty()) {
@@ -50,7 +52,7 @@ Status serve_federation(const CoordinatorOptions& given, Output output) {
     TRY_ASSIGN(auto options, daemon_options(given));
     options.limits = limits;
     options.alive = [&manager](Instant now) { manager.alive(now); };
-    TRY_ASSIGN(const auto daemon, Daemon::start(std::move(options)));
+    TRY_ASSIGN(const auto daemon, start_with_room([&] { return Daemon::start(options); }));
     signal.set([&] { daemon->stop(); });
     output.object(Json::object()
                       .set("event", "listening")
