@@ -61,6 +61,8 @@ void add_daemons(Parser& parser) {
     add_choice(app, "--ca", coordinator->ca, {"own", "external"}, "who signs certificates, fixed at the first start");
     add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
     add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
+    add_number(app, "--sessions", coordinator->sessions, 0, 4096,
+               "nodes and operators at one time; 0: as many as there is room for");
     app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
         ->type_name("ADDR");
     add_data(app, coordinator->data);

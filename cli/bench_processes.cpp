@@ -9,6 +9,7 @@
 #include "cli/bench_folder.h"
 #include "cli/local_federation.h"
 #include "common/random.h"
+#include "wire/prepare_process.h"
 #include "wire/transfer_engine.h"
 
 namespace causeway::cli {
@@ -126,7 +127,8 @@ Status write_pull_credentials(const BenchFolder& folder) {
 /// The serving side, in a process of its own: `causeway bench transfer-server --data FOLDER`, for bench_transfer only.
 Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options) {
     const std::filesystem::path folder = options.data;
-    TRY(prepare_process_for_links(16));
+    TRY(prepare_process_for_links(node_need(),
+                                  read_machine(std::filesystem::temp_directory_path(), wall_clock_unix_s())));
     TRY_ASSIGN(auto own, load_credentials(folder / "server"));
     const auto queues = make_queues();
     TRY_ASSIGN(const auto link,
@@ -149,7 +151,7 @@ Result<std::vector<BenchRow>> serve_transfer(const BenchOptions& options) {
 
 Result<std::vector<BenchRow>> bench_transfer(const BenchOptions&) {
     TRY_ASSIGN(const auto folder, BenchFolder::make());
-    TRY(prepare_process_for_links(16));
+    TRY(prepare_process_for_links(node_need(), read_machine(folder.path, wall_clock_unix_s())));
     TRY(write_pull_credentials(folder));
     TRY_ASSIGN(auto server,
                Process::start({own_path().string(), "bench", "transfer-server", "--data", folder.path.string()}, "",

@@ -13,6 +13,7 @@
 #include "compression/update_format.h"
 #include "model/arena.h"
 #include "model/chain.h"
+#include "wire/prepare_process.h"
 
 namespace causeway::cli {
 namespace {
@@ -153,8 +154,8 @@ Status Stage::restart() {
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_sessions(const BenchOptions&) {
-    TRY(prepare_process_for_links(3 * session_count));
     TRY_ASSIGN(auto folder, BenchFolder::make());
+    TRY(prepare_process_for_links(coordinator_need(0, session_count), read_machine(folder.path, wall_clock_unix_s())));
     Stage stage{std::move(folder)};
     TRY(stage.start_coordinator());
     TRY(stage.find_coordinator());

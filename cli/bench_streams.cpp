@@ -8,6 +8,7 @@
 #include "cli/bench.h"
 #include "cli/bench_folder.h"
 #include "cli/local_federation.h"
+#include "wire/prepare_process.h"
 #include "wire/streams.h"
 
 namespace causeway::cli {
@@ -46,7 +47,8 @@ struct Side {
 
     Status start(const std::filesystem::path& state, std::optional<Address> listen,
                  std::function<void(const std::string&, StreamData)> deliver) {
-        TRY(prepare_process_for_links(16));
+        TRY(prepare_process_for_links(node_need(),
+                                      read_machine(std::filesystem::temp_directory_path(), wall_clock_unix_s())));
         TRY_ASSIGN(auto own, load_credentials(state));
         TRY_ASSIGN(link, Link::start({.credentials = std::move(own), .listen = std::move(listen)},
                                      {.control = control, .bulk = nullptr, .streams = events}));

@@ -35,6 +35,7 @@ struct CoordinatorOptions {
     std::vector<std::string> models;
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::uint32_t sessions = 0;  // 0: as many as this machine has room for
     std::string http;  // empty: none
 };
 int run_coordinator(const CoordinatorOptions& options, Output output);

@@ -8,6 +8,7 @@
 #include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
 #include "cli/first_start.h"
+#include "cli/room.h"
 #include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "common/text.h"
@@ -27,7 +28,8 @@ Result<DaemonOptions> daemon_options(const CoordinatorOptions& given) {
                           .datasets = {},
                           .models = {},
                           .parallel = given.parallel,
-                          .workers = given.workers};
+                          .workers = given.workers,
+                          .sessions = given.sessions};
     options.authority = given.ca == "external" ? AuthorityKind::external : AuthorityKind::own;
     TRY_ASSIGN(options.listen, parse_address(given.listen));
     if (!given.http.empty()) {
@@ -52,7 +54,7 @@ Status serve_federation(const CoordinatorOptions& given, Output output) {
     options.limits = limits;
     options.alive = [&manager](Instant now) { manager.alive(now); };
     TRY_ASSIGN(auto first, FirstStart::begin(given.state));
-    auto started = Daemon::start(std::move(options));
+    auto started = start_with_room([&] { return Daemon::start(options); });
     if (started || started.error().code == "awaiting_signature") {
         first.keep();
     }

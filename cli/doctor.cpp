@@ -8,6 +8,7 @@
 #include "cli/doctor_checks.h"
 #include "common/folder_size.h"
 #include "common/system_error.h"
+#include "coordinator/http_connections.h"
 
 namespace causeway::cli {
 namespace {
@@ -95,7 +96,6 @@ Findings check_state(const fs::path& state, StateKind kind, const Address& liste
     }
     Findings all = check_modes(state);
     all.push_back(check_lock(state));
-    all.push_back(check_disk(state));
     if (kind == StateKind::coordinator || kind == StateKind::node) {
         check_quotas(state, kind, all);
     }
@@ -113,17 +113,20 @@ Findings check_state(const fs::path& state, StateKind kind, const Address& liste
     return all;
 }
 
+/// A coordinator is looked at as if it had --http: then it fits without, too.
+Need need_of(StateKind kind) {
+    auto need = kind == StateKind::coordinator ? coordinator_need(HttpConnections::descriptors) : node_need();
+    need.first_start = kind == StateKind::empty || kind == StateKind::absent;
+    return need;
+}
+
 Result<Findings> examine(const DoctorOptions& options) {
     TRY_ASSIGN(const auto listen, parse_address(options.listen));
     const auto kind = options.state.empty() ? StateKind::empty : kind_of_state(options.state);
-    Findings all = {check_device(options.device), check_descriptors(descriptor_limit(), kind), check_clock_service()};
+    Findings all = {check_device(options.device), check_clock_service()};
+    append(all, check_need(need_of(kind), read_machine(options.state.empty() ? fs::path(".") : fs::path(options.state),
+                                                       wall_clock_unix_s())));
     if (options.state.empty()) {
-        if (const auto here = absolute_path(".")) {
-            all.push_back(check_disk(*here));
-        } else {
-            all.push_back({"disk", Verdict::warn, here.error().message, "room on this machine's disk is not known",
-                           "start this in a folder that is there"});
-        }
         all.push_back(check_port(listen));
     } else {
         append(all, check_state(options.state, kind, listen));

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "common/need.h"
 #include "common/time.h"
 #include "wire/address.h"
 #include "wire/identity.h"
@@ -34,10 +35,8 @@ enum class StateKind { absent, empty, coordinator, node, operator_ };
 
 // doctor_machine.cpp
 [[nodiscard]] Finding check_device(const std::string& device);
-[[nodiscard]] Finding check_descriptors(std::uint64_t limit, StateKind kind);
-[[nodiscard]] std::uint64_t descriptor_limit();
-[[nodiscard]] Finding check_disk(const std::filesystem::path& folder, std::uint64_t available_bytes);
-[[nodiscard]] Finding check_disk(const std::filesystem::path& folder);
+/// What a start would be judged by: descriptors, memory, disk, clock.
+[[nodiscard]] Findings check_need(const Need& need, const Machine& machine);
 /// What the settings' `key` bounds, against what there is of it.
 [[nodiscard]] Finding check_quota(const std::string& key, std::uint64_t used, std::uint64_t quota);
 /// Whether the system keeps its clock in step with others.

@@ -21,8 +21,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr Duration answer_limit = 5s;        // of one address
-constexpr Duration rejection_limit = 500ms;  // TLS 1.3: the other side may refuse our certificate after we are done
+constexpr Duration answer_limit = 5s;  // of one address
 constexpr std::size_t most_addresses = 16;
 
 /// Binds and lets go. An empty text: it worked.
@@ -43,24 +42,42 @@ std::string try_to_bind(const addrinfo& where) {
     return why;
 }
 
-/// One TLS session with one address, ended before a word is said. None: it answers and accepts this certificate.
+/// Why the coordinator ended the connection; to one that presents a session that is none, this refusal is the good one.
+std::optional<Error> verdict_on(const Error& why) {
+    return why.code == "unknown_session" ? std::nullopt : std::optional(why);
+}
+
+/// One TLS session with one address. It presents itself as a transfer of a session that is none: whom the coordinator
+/// lets in, it answers `unknown_session`, and whom it has revoked, `revoked`; nobody's session is disturbed. None: it
+/// answers and accepts this certificate.
 std::optional<Error> try_to_connect(const Credentials& credentials, const Address& address) {
-    const LinkQueues queues{std::make_shared<LinkEvents>(64), std::make_shared<LinkEvents>(64)};
-    const auto link = Link::start({.credentials = credentials}, queues);
+    const auto events = std::make_shared<LinkEvents>(64);
+    const auto link = Link::start({.credentials = credentials}, {events, events});
     if (!link) {
         return link.error();
     }
-    (*link)->connect({.to = address});
-    const auto first = queues.control->pop_for(answer_limit);
-    if (!first) {
-        return Error{ErrorKind::timed_out, "no_answer", "no answer within " + format_duration(answer_limit)};
+    (*link)->connect({.to = address, .kind = ConnectionKind::bulk});
+    const auto until = real_now() + answer_limit;
+    while (const auto event = events->pop_for(std::max<Duration>(until - real_now(), Duration::zero()))) {
+        if (const auto* closed = std::get_if<PeerClosed>(&*event)) {
+            return verdict_on(closed->why);
+        }
+        const auto* message = std::get_if<PeerMessage>(&*event);
+        if (const auto* notice = message ? std::get_if<ErrorNotice>(&message->message) : nullptr) {
+            return verdict_on({notice->kind, notice->code, notice->message});
+        }
     }
-    if (const auto* closed = std::get_if<PeerClosed>(&*first)) {
-        return closed->why;
+    return Error{ErrorKind::timed_out, "no_answer", "no answer within " + format_duration(answer_limit)};
+}
+
+Finding refused_by(const Address& address, const Error& fault) {
+    if (fault.code == "revoked") {
+        return {"coordinator", Verdict::fail, fmt::format("{}: this identity is revoked", address.text()),
+                "an operator has revoked it: the coordinator refuses every connection of it",
+                "ask for a new token (causeway token new --name NAME) and join with it in a new state folder"};
     }
-    const auto second = queues.control->pop_for(rejection_limit);
-    const auto* closed = second ? std::get_if<PeerClosed>(&*second) : nullptr;
-    return closed != nullptr ? std::optional(closed->why) : std::nullopt;
+    return {"coordinator", Verdict::warn, fmt::format("{}: {}", address.text(), fault.message),
+            "this address does not serve us", "is the coordinator running, is a firewall between"};
 }
 
 }  // namespace
@@ -98,14 +115,13 @@ Findings check_coordinators(const std::filesystem::path& credentials, const std:
     std::vector<Finding> silent;
     for (const auto& address : std::span(*known).first(std::min(known->size(), most_addresses))) {
         if (const auto fault = try_to_connect(*own, address)) {
-            silent.push_back({"coordinator", Verdict::warn, fmt::format("{}: {}", address.text(), fault->message),
-                              "this address does not serve us", "is the coordinator running, is a firewall between"});
+            silent.push_back(refused_by(address, *fault));
         } else {
             findings.push_back({"coordinator", Verdict::ok, address.text() + " answers and accepts this certificate"});
         }
     }
     for (auto& finding : silent) {  // one address that answers is enough
-        finding.verdict = findings.empty() ? Verdict::fail : Verdict::warn;
+        finding.verdict = findings.empty() || finding.verdict == Verdict::fail ? Verdict::fail : Verdict::warn;
     }
     findings.insert(findings.end(), silent.begin(), silent.end());
     return findings;

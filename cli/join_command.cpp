@@ -12,6 +12,7 @@
 #include "cli/daemon_settings.h"
 #include "cli/experiment_file.h"
 #include "cli/first_start.h"
+#include "cli/room.h"
 #include "cli/service_manager.h"
 #include "cli/stop_signal.h"
 #include "client/node.h"
@@ -117,7 +118,8 @@ Status serve_node(const JoinOptions& given, Output output) {
         output.object(Json::object().set("event", "node").set("text", line));
     };
     TRY_ASSIGN(auto first, FirstStart::begin(given.state));
-    TRY_ASSIGN(auto enrolment, node::Enrolment::open(given.state, token, say, wait));
+    TRY_ASSIGN(auto enrolment,
+               start_with_room([&] { return node::Enrolment::open(given.state, token, say, wait); }));
     first.keep();
     if (enrolment.role == Role::operator_) {
         say_what_an_operator_can_do(enrolment, given.state, output);

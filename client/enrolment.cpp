@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "common/crash_point.h"
+#include "common/need.h"
 #include "common/queue.h"
 #include "common/text.h"
 #include "wire/join.h"
@@ -91,6 +92,11 @@ Status enrol(const fs::path& state, const JoinToken& token, const std::function<
 
 Result<Enrolment> Enrolment::open(const fs::path& state, const std::string& token,
                                   const std::function<void(std::string_view)>& say, Duration wait) {
+    if (!is_enrolled(state, Role::client) && !is_enrolled(state, Role::operator_)) {
+        auto need = node_need();
+        need.first_start = true;
+        TRY(can_start(judge(need, read_machine(state, wall_clock_unix_s()))));
+    }
     TRY(make_private_folder(state));
     TRY_ASSIGN(auto lock, FolderLock::acquire(state));
     auto role =

@@ -11,6 +11,7 @@
 #include "configs/dataset_file.h"
 #include "wire/error_notice.h"
 #include "wire/own_addresses.h"
+#include "wire/prepare_process.h"
 
 namespace causeway::node {
 namespace {
@@ -348,7 +349,7 @@ void Node::Parts::answer(const Request& request) {
 }
 
 Result<std::unique_ptr<Node>> Node::start(Enrolment enrolment, NodeOptions options) {
-    TRY(prepare_process_for_links(16));
+    TRY(prepare_process_for_links(node_need(), read_machine(options.state, options.unix_now())));
     auto parts = std::make_unique<Parts>(std::move(enrolment), std::move(options));
     TRY(parts->start());
     return std::make_unique<Node>(std::move(parts));

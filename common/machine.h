@@ -1,5 +1,5 @@
 // What this machine has for this process: memory, descriptors, room on disks. Readings only; whether they are enough is
-// judged elsewhere, by pure functions.
+// judged by pure functions: common/need.h for a start, a memory plan for a model.
 //
 // Several bounds hold at one time (the machine's memory, a control group's as of a container or a systemd unit, limits
 // of the process as `ulimit -v` sets them): a reading is the least of them, and names which one it is.

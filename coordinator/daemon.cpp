@@ -6,11 +6,13 @@
 #include "common/log.h"
 #include "coordinator/backup.h"
 #include "coordinator/http.h"
+#include "coordinator/http_connections.h"
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
 #include "coordinator/own_certificate.h"
 #include "coordinator/state_files.h"
 #include "wire/own_addresses.h"
+#include "wire/prepare_process.h"
 
 namespace causeway {
 namespace {
@@ -20,7 +22,7 @@ namespace fs = std::filesystem;
 constexpr std::size_t loop_queue_limit = 1 << 16;
 constexpr std::size_t link_queue_limit = 4096;
 constexpr std::uint64_t largest_served_model = std::uint64_t{64} << 30;
-constexpr std::uint64_t updates_in_memory = 640 << 20;  // beyond it they go by the spool
+constexpr std::uint64_t updates_in_memory = 640 << 20;      // beyond it they go by the spool
 constexpr Duration scrape_limit = std::chrono::seconds(2);  // a turn of the loop takes milliseconds
 
 /// Serves the models to enrolled peers.
@@ -40,6 +42,13 @@ Result<NamedModels> describe_models(const std::map<std::string, fs::path>& paths
         models.emplace(name, *std::move(described));
     }
     return models;
+}
+
+Need need_of(const DaemonOptions& options) {
+    auto need = coordinator_need(options.http ? HttpConnections::descriptors : 0, options.sessions);
+    std::error_code ignored;
+    need.first_start = !fs::exists(options.state / "coordinator" / "node.crt", ignored);
+    return need;
 }
 
 /// What the last process fetched and did not add is fetched again: parts stay for resuming, the rest goes.
@@ -67,6 +76,7 @@ struct Daemon::Parts {
     std::optional<OwnCertificate> own;
     std::unique_ptr<Loop> loop;
     std::unique_ptr<HttpServer> http;
+    Capacity capacity;
 
     explicit Parts(FolderLock held) : lock(std::move(held)), queue(std::make_shared<LoopQueue>(loop_queue_limit)) {
         link_queues.bulk = std::make_shared<LinkEvents>(link_queue_limit);
@@ -115,6 +125,8 @@ Result<Recovered> Daemon::Parts::open_store(const DaemonOptions& given, const St
 
 Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& files) {
     LinkOptions link_options{.credentials = files.coordinator, .listen = options.listen};
+    link_options.limits.connections = capacity.connections;
+    link_options.limits.unauthenticated = capacity.strangers;
     link_options.unix_now = options.unix_now;
     link_options.admit = [q = queue, known = revocations](const PeerIdentity& peer, const std::string& address) {
         if (!known->contains(peer.fingerprint)) {
@@ -144,8 +156,8 @@ Status Daemon::Parts::start_threads(const DaemonOptions& options, StateFiles& fi
     clear_staged_backup(options.state);
     // A measurement less is no loss: the engine does not wait for the loop.
     const auto served = [q = queue](const PeerIdentity& reader, std::uint64_t bytes, Duration took) {
-        LoopEvent event = CoordinatorEvent(
-            LinkMeasured{.node = reader.identity.node, .bytes_down = bytes, .down = took});
+        LoopEvent event =
+            CoordinatorEvent(LinkMeasured{.node = reader.identity.node, .bytes_down = bytes, .down = took});
         (void)q->try_push(event);
     };
     transfers = std::make_unique<TransferEngine>(*link, link_queues.bulk, snapshot_source(*jobs),
@@ -158,7 +170,11 @@ void Daemon::Parts::start_loop(const DaemonOptions& options, NamedModels models,
     for (const auto& experiment : recovered.experiments) {
         jobs->know(experiment.saved);
     }
-    CoordinatorOptions machine{.federation = admission->federation(), .parallel = options.parallel};
+    CoordinatorOptions machine{.federation = admission->federation(),
+                               .max_sessions = capacity.sessions,
+                               .sessions_bound = capacity.bound,
+                               .sessions_raised_by = capacity.raised_by,
+                               .parallel = options.parallel};
     machine.models = std::move(models);
     machine.build = "causeway " CAUSEWAY_VERSION;
     machine.model_path = [this](const Digest& digest) { return jobs->model_path(digest).string(); };
@@ -198,7 +214,10 @@ Status Daemon::Parts::start_http(const Address& listen) {
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
-    TRY(prepare_process_for_links(limits::sessions));
+    TRY_ASSIGN(auto capacity,
+               prepare_process_for_links(need_of(options), read_machine(options.state, options.unix_now())));
+    log_info("coordinator",
+             fmt::format("serves at most {} nodes and operators at one time: {}", capacity.sessions, capacity.bound));
     TRY_ASSIGN(auto models, describe_models(options.models));
     TRY_ASSIGN(auto files,
                open_state(options.state, {.federation = options.federation,
@@ -206,6 +225,7 @@ Result<std::unique_ptr<Daemon>> Daemon::start(DaemonOptions options) {
                                           .now_s = options.unix_now(),
                                           .certificate_lifetime_s = options.limits->certificate_lifetime_s}));
     auto parts = std::make_unique<Parts>(std::move(files.lock));
+    parts->capacity = std::move(capacity);
     TRY_ASSIGN(auto recovered, parts->open_store(options, files));
     TRY(parts->start_threads(options, files));
     TRY(write_operator_address(options.state, options.listen, parts->link->port()));

@@ -30,6 +30,7 @@ struct DaemonOptions {
     std::map<std::string, std::filesystem::path> models;    // safetensors files by name, for `init_from`
     std::uint32_t parallel = 1;
     std::uint32_t workers = 2;
+    std::uint32_t sessions = 0;  // nodes and operators at one time; 0: as many as this machine has room for
     std::optional<Address> http;  // loopback: /healthz and /metrics
     AuthorityKind authority = AuthorityKind::own;
     std::shared_ptr<DaemonLimits> limits = std::make_shared<DaemonLimits>();
@@ -41,7 +42,8 @@ class Daemon {
 public:
     /// Opens the state folder (making it at the first start) and listens.
     ///
-    /// errors   refused `state_in_use`; io `port_in_use`; corrupt, unsupported: of the state folder, or of a model file
+    /// errors   refused `state_in_use`; io `port_in_use`, `disk_full`, can_start's (common/need.h); corrupt,
+    ///          unsupported: of the state folder, or of a model file
     static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
 
     struct Parts;

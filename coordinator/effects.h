@@ -198,6 +198,7 @@ struct CloseSession {
     SessionId session = 0;
     std::string code;
     std::string message;
+    ErrorKind kind = ErrorKind::refused;
 };
 
 // jobs

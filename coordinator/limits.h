@@ -51,6 +51,8 @@ constexpr std::uint64_t largest_offer(std::uint64_t start_bytes) {
 constexpr std::int64_t weight_bound = std::int64_t{1} << 29;
 
 constexpr std::size_t sessions = 4096;
+/// Beyond the sessions that a coordinator has room for: whoever is to look why nodes are refused gets in.
+constexpr std::size_t sessions_for_operators = 16;
 constexpr std::size_t datasets_per_node = 64;
 constexpr std::size_t held_per_node = 64;
 constexpr std::size_t experiments = 10'000;

@@ -79,7 +79,7 @@ void Loop::release() {
     while (auto effects = effects_.pop()) {
         send(std::move(effects->send));
         for (const auto& close : effects->close) {
-            partners_.link.close(close.session, {ErrorKind::refused, close.code, close.message});
+            partners_.link.close(close.session, {close.kind, close.code, close.message});
         }
         for (const auto& job : effects->jobs) {
             start(job);

@@ -27,8 +27,8 @@ std::vector<DatasetDeclaration> countable(const Hello& hello, SessionId session,
     for (const auto& dataset : hello.datasets) {
         if (dataset.examples >= static_cast<std::uint64_t>(limits::weight_bound)) {
             effects.send.push_back({session, ErrorNotice{ErrorKind::invalid, "too_many_examples",
-                                                         "dataset \"" + dataset.name + "\" is left out: " +
-                                                             std::to_string(dataset.examples) +
+                                                         "dataset \"" + dataset.name +
+                                                             "\" is left out: " + std::to_string(dataset.examples) +
                                                              " examples, and less than 2^29 can count"}});
             continue;
         }
@@ -42,6 +42,15 @@ std::vector<DatasetDeclaration> countable(const Hello& hello, SessionId session,
         }
     }
     return kept;
+}
+
+std::string too_many_sessions(const CoordinatorOptions& options) {
+    auto text =
+        "the coordinator serves at most " + std::to_string(options.max_sessions) + " nodes and operators at one time";
+    if (!options.sessions_bound.empty()) {
+        text += " (" + options.sessions_bound + "); its admin raises that by " + options.sessions_raised_by;
+    }
+    return text;
 }
 
 }  // namespace
@@ -126,8 +135,10 @@ void Coordinator::on(Instant now, const SessionOpened& event, CoordinatorEffects
     if (!speaks_our_version(event.hello)) {
         return refuse("version", "no protocol version is spoken by both sides; upgrade the older one");
     }
-    if (members_.session_count() >= options_.max_sessions) {
-        return refuse("too_many_sessions", "the coordinator has as many sessions as it may");
+    const bool is_operator = event.role == "operator";
+    if (members_.session_count() >= options_.max_sessions + (is_operator ? limits::sessions_for_operators : 0)) {
+        return effects.close.push_back(  // not for good: another's place becomes free
+            {event.session, "too_many_sessions", too_many_sessions(options_), ErrorKind::overloaded});
     }
     if (event.hello.datasets.size() > limits::datasets_per_node || event.hello.held.size() > limits::held_per_node ||
         event.hello.experiments.size() > limits::held_per_node) {

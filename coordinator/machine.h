@@ -15,15 +15,17 @@
 #include "coordinator/experiment_machine.h"
 #include "coordinator/limits.h"
 #include "coordinator/membership.h"
-#include "coordinator/rosters.h"
 #include "coordinator/operator_requests.h"
 #include "coordinator/recovered.h"
+#include "coordinator/rosters.h"
 
 namespace causeway {
 
 struct CoordinatorOptions {
     std::string federation;
     std::size_t max_sessions = limits::sessions;
+    std::string sessions_bound;  // what keeps them from being more, and what raises it: for who is refused
+    std::string sessions_raised_by;
     std::uint32_t parallel = 1;  // experiments that run at the same time, at least 1
     /// Where a model with this digest lies, for `done` events. Pure; may be empty.
     std::function<std::string(const Digest&)> model_path;
@@ -71,8 +73,7 @@ private:
     void start_queued(Instant now, CoordinatorEffects& effects);
     [[nodiscard]] std::vector<ExperimentId> in_turn() const;
     [[nodiscard]] std::vector<ExperimentId> queue() const;
-    void answer_known(const Member& member, const std::vector<std::uint64_t>& known,
-                      CoordinatorEffects& effects) const;
+    void answer_known(const Member& member, const std::vector<std::uint64_t>& known, CoordinatorEffects& effects) const;
     void member_ready(Instant now, const Member& member, const std::vector<HeldUpdate>& held,
                       CoordinatorEffects& effects);
     void host_ready(Instant now, const Member& member, CoordinatorEffects& effects);

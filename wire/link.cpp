@@ -4,7 +4,6 @@
 #include <malloc.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <thread>
@@ -468,33 +467,6 @@ Traffic Link::stream_traffic() const {
 }
 Traffic Link::bulk_traffic() const {
     return state_->bulk_traffic.load();
-}
-
-Status prepare_process_for_links(std::size_t connections) {
-    // Both together: chunks of 1 MiB stay in the heap (1.5 -> 2.0 GB/s); either alone does not help. Models and updates
-    // are mappings of their own and go back whole: in the heap each kind that comes for the first time between two
-    // others leaves a hole of its size for good.
-    mallopt(M_MMAP_THRESHOLD, 4 << 20);
-    mallopt(M_TRIM_THRESHOLD, 64 << 20);
-    // Each further arena keeps holes of its own: with 4 clients and a 10 MB model 306 MB after 100 rounds and still
-    // growing, with two arenas 242 MB from the tenth round on.
-    mallopt(M_ARENA_MAX, 2);
-    constexpr rlim_t margin = 128;  // state files, the store, plugins
-    const auto wanted = static_cast<rlim_t>(connections) + margin;
-    rlimit limit{};
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-        return fail(ErrorKind::io, "too_few_descriptors", "the descriptor limit cannot be read");
-    }
-    if (limit.rlim_cur < wanted) {
-        limit.rlim_cur = std::min(std::max(wanted, limit.rlim_cur), limit.rlim_max);
-        setrlimit(RLIMIT_NOFILE, &limit);
-    }
-    if (limit.rlim_cur < wanted) {
-        return fail(ErrorKind::io, "too_few_descriptors",
-                    "only " + std::to_string(limit.rlim_cur) + " descriptors may be open and " +
-                        std::to_string(wanted) + " are needed: raise `ulimit -n` or lower the session limit");
-    }
-    return {};
 }
 
 }  // namespace causeway

@@ -229,10 +229,4 @@ inline Error bye(std::string reason) {
     return {ErrorKind::disconnected, "bye", std::move(reason)};
 }
 
-/// For daemons, at start, before threads: allocator thresholds that make 1 MiB chunks 1.4 times faster, and as many
-/// descriptors as the limit allows.
-///
-/// errors  io `too_few_descriptors`: fewer than `connections` + margin may be open; at exhaustion ZeroMQ's thread spins
-Status prepare_process_for_links(std::size_t connections);
-
 }  // namespace causeway

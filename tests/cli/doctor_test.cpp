@@ -125,16 +125,32 @@ TEST_CASE("a quota is fine, nearly reached, or reached", "[doctor]") {
     CHECK(check_quota("state_quota", 101, 100).what.find("state_quota") != std::string::npos);
 }
 
-TEST_CASE("disk and descriptors: enough, little, too little", "[doctor]") {
-    CHECK(check_disk("/", 10'000'000'000).verdict == Verdict::ok);
-    CHECK(check_disk("/", 1'000'000'000).verdict == Verdict::warn);
-    CHECK(check_disk("/", 1'000'000).verdict == Verdict::fail);
-    CHECK(check_disk("/no/such/folder").verdict == Verdict::fail);
-    CHECK(check_descriptors(1 << 20, StateKind::coordinator).verdict == Verdict::ok);
-    CHECK(check_descriptors(4096, StateKind::coordinator).verdict == Verdict::warn);
-    CHECK(check_descriptors(512, StateKind::coordinator).verdict == Verdict::fail);
-    CHECK(check_descriptors(512, StateKind::node).verdict == Verdict::ok);
-    CHECK(check_descriptors(100, StateKind::node).verdict == Verdict::fail);
+TEST_CASE("the machine is judged as a start judges it: enough, little, too little", "[doctor]") {
+    Machine machine{.descriptors = 1 << 20,
+                    .memory = MemoryRoom{std::uint64_t{16} << 30, "the machine"},
+                    .disk = 10'000'000'000,
+                    .folder = "/",
+                    .now_s = made_s,
+                    .built_s = made_s - day_s};
+    const auto verdict = [&](std::string_view check) {
+        return verdict_of(check_need(coordinator_need(), machine), check);
+    };
+    for (const auto* check : {"descriptors", "memory", "disk", "clock"}) {
+        CHECK(verdict(check) == Verdict::ok);
+    }
+    machine.descriptors = 512;
+    CHECK(verdict("descriptors") == Verdict::warn);
+    machine.descriptors = 100;
+    CHECK(verdict("descriptors") == Verdict::fail);
+    machine.memory->bytes = 10'000'000;
+    CHECK(verdict("memory") == Verdict::fail);
+    machine.disk = 1'000'000;
+    CHECK(verdict("disk") == Verdict::warn);
+    machine.now_s = made_s - 30 * day_s;
+    CHECK(verdict("clock") == Verdict::warn);
+    auto first = node_need();
+    first.first_start = true;
+    CHECK(verdict_of(check_need(first, machine), "clock") == Verdict::fail);
 }
 
 TEST_CASE("a device that does not exist is a failure with the known ones, a policy's mistake has its place",

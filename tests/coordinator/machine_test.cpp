@@ -96,6 +96,30 @@ TEST_CASE("a node that speaks no common version is closed with the reason", "[ma
     CHECK(bench.machine.members().by_node("a") == nullptr);
 }
 
+TEST_CASE("a node beyond what the coordinator has room for is told the number, the bound and what raises it",
+          "[machine]") {
+    CoordinatorOptions options;
+    options.max_sessions = 2;
+    options.sessions_bound = "150 more files and connections may be open";
+    options.sessions_raised_by = "`ulimit -Hn 32768` before the start";
+    MachineBench bench(options);
+    const auto first = bench.join(1s, "a");
+    bench.join(1s, "b");
+    bench.join(1s, "c");
+    REQUIRE(bench.last.close.size() == 1);
+    CHECK(bench.last.close[0].code == "too_many_sessions");
+    CHECK(bench.last.close[0].kind == ErrorKind::overloaded);  // tried again, with growing pauses
+    for (const auto* part : {"at most 2 ", "150 more files", "ulimit -Hn"}) {
+        CHECK(bench.last.close[0].message.find(part) != std::string::npos);
+    }
+    CHECK(bench.machine.members().by_node("c") == nullptr);
+    CHECK_FALSE(bench.ask(1s, "node.list", Json::object()).error);  // who is to look why gets in
+    bench.step(2s, SessionClosed{bench.next - 1, "done"});  // the operator's
+    bench.step(2s, SessionClosed{first, "gone"});
+    bench.join(2s, "c");
+    CHECK(bench.machine.members().by_node("c") != nullptr);
+}
+
 TEST_CASE("only operators may ask, and unknown words are answered", "[machine]") {
     Bench bench;
     const auto client = bench.join(1s, "a");

@@ -94,6 +94,18 @@ class FullDisk(unittest.TestCase):
             said = status.stdout + status.stderr
         self.check_end(experiment)
 
+    def test_a_coordinator_started_without_room_waits_and_starts_by_itself(self):
+        disk = self.start(lambda federation: federation.state, "8m")
+        experiment = self.run_until_full(disk)
+        self.federation.children["coordinator"].kill()
+        coordinator = self.federation.launch_coordinator()
+        end = time.monotonic() + 60
+        while "this start waits for it" not in coordinator.errors():
+            self.assertIsNone(coordinator.process.poll(), coordinator.errors())
+            self.assertLess(time.monotonic(), end, "it never met its full disk")
+        disk.free()
+        self.check_end(experiment)
+
     def test_a_node_without_room_waits_and_goes_on_by_itself(self):
         disk = self.start(lambda federation: os.path.join(federation.folder, "client-1"), "2m")
         disk.fill()

@@ -26,7 +26,7 @@ class Doctor(unittest.TestCase):
         done = self.doctor()
         found = checks(done)
         self.assertEqual(0, done.returncode, done.stdout)
-        self.assertEqual({"device", "descriptors", "clock_service", "disk", "port"}, set(found))
+        self.assertEqual({"device", "descriptors", "memory", "clock", "clock_service", "disk", "port"}, set(found))
         self.assertEqual("ok", found["device"])
         last = events(done.stdout)[-1]
         self.assertEqual(("checked", 0), (last["event"], last["fail"]))
@@ -67,6 +67,15 @@ class Doctor(unittest.TestCase):
                     self.assertEqual("ok", found[check], done.stdout)
         self.assertEqual("succeeded", federation.finish(federation.submit(
             "--set", "experiment.rounds=2", "--set", "sync.min_clients=1"))["state"])  # nobody was disturbed
+
+        federation.command("node", "revoke", "client-1")
+        federation.command("node", "revoke", "alice")
+        for state in (node, alice):  # refused before a word is said, and not for want of a coordinator
+            done = self.doctor("--state", state)
+            self.assertEqual("fail", checks(done)["coordinator"], done.stdout)
+            self.assertIn("is revoked", done.stdout)
+            self.assertIn("token new", done.stdout)
+        self.assertEqual("ok", checks(self.doctor("--state", federation.state))["coordinator"])
 
         federation.children["coordinator"].stop()
         done = self.doctor("--state", node)

@@ -111,10 +111,15 @@ class Federation:
                    "--seed", seed, "--out", self.parts)
         assert done.returncode == 0, done.stderr
 
-    def start_coordinator(self, *more):
+    def launch_coordinator(self, *more):
+        """Without waiting until it listens."""
         child = Child(["coordinator", "--json", "--state", self.state, "--listen", f"{self.host}:{self.port}",
                        "--data", f"digits={self.parts}/holdout.csv.gz", *more], self.folder, "coordinator", self.near)
         self.children["coordinator"] = child
+        return child
+
+    def start_coordinator(self, *more):
+        child = self.launch_coordinator(*more)
         child.listening = child.event(lambda e: e.get("event") == "listening")
         return child
 
