@@ -1,5 +1,6 @@
 // The one file that knows sqlite3.h. Result codes become kinds by what a person must do: make room, stop the other
-// process, restore a backup. Wrong SQL and wrong positions are our own bugs; they show up as `io` with the text.
+// process, restore a backup. Wrong SQL would be a bug of our own, which no test lets through: where it fails at a user's
+// the schema is damaged.
 #include "coordinator/database.h"
 
 #include <cerrno>
@@ -30,7 +31,8 @@ tl::unexpected<Error> database_failure(sqlite3* handle, std::string_view doing) 
         return fail(ErrorKind::refused, "state_in_use",
                     text + "; another live process uses this state folder: stop it or name another folder");
     }
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
+    // A statement that a whole schema of this format takes, and this one does not: the schema is damaged.
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR) {
         return fail(ErrorKind::corrupt, "database_corrupt", text + "; restore the folder from a backup");
     }
     return fail(ErrorKind::io, "io", text);

@@ -153,12 +153,12 @@ Part part_of(const SummedTables& tables, const std::string& table, const StoredR
 
 Result<PartSums> read_sums(Database& database, const SummedTables& tables) {
     PartSums sums;
-    for (const auto& [table, column] : tables) {
-        TRY_ASSIGN(auto rows, database.prepare("SELECT * FROM \"" + table + "\" NOT INDEXED"));
+    const auto add_rows = [&](const std::string& table, const std::string& query) -> Status {
+        TRY_ASSIGN(auto rows, database.prepare(query));
         for (;;) {
             TRY_ASSIGN(const auto found, rows.next());
             if (!found) {
-                break;
+                return {};
             }
             StoredRow row;
             for (int i = 0; i < rows.columns(); ++i) {
@@ -168,7 +168,13 @@ Result<PartSums> read_sums(Database& database, const SummedTables& tables) {
             ++part.rows;
             part.sum.add(row_digest(table, row));
         }
+    };
+    for (const auto& [table, column] : tables) {
+        TRY(add_rows(table, "SELECT * FROM \"" + table + "\" NOT INDEXED"));
     }
+    // Where each table begins is another page in a copy, and shows in what is found there.
+    TRY(add_rows("schema", "SELECT type, name, tbl_name, sql FROM sqlite_schema"));
+    TRY(add_rows("schema", "PRAGMA user_version"));
     return sums;
 }
 

@@ -6,6 +6,8 @@
 //
 //   row := u32 columns, value*      value := u8 0 | u8 1, i64 | u8 2, f64 | u8 3, text | u8 4, u32 size, bytes[size]
 //
+// What the tables are (SQLite's schema, the format's number) is a part of its own, `schema`.
+//
 // Whole numbers below 2^53 are written as i64 whatever they are stored as: SQLite keeps such a REAL as an integer.
 // Pure, but for read_sums.
 #pragma once

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "common/json_lists.h"
 #include "common/log.h"
 #include "coordinator/audit_store.h"
@@ -55,13 +57,20 @@ Result<Store> Store::open(const std::filesystem::path& state, StoreOptions optio
     if (options.must_exist && format == 0) {
         return lost(path);
     }
+    const auto migrations = options.migrations.empty() ? store_migrations() : options.migrations;
+    const auto present = static_cast<std::int64_t>(migrations.size());
+    if (format < 0 || format > present) {
+        return fail(ErrorKind::unsupported, "newer_format",
+                    fmt::format("{} has format {}, this build knows {}: a newer release wrote it; install that release",
+                                path.string(), format, present));
+    }
     Store store(std::move(database), std::move(options.unix_now));
     TRY_ASSIGN(const auto beside, read_head(state));
     if (format > 0) {
         TRY(store.check(state, beside));
     }
     store.database_.at_close(Database::AtClose::fold);
-    TRY(store.migrate(path, options.migrations.empty() ? store_migrations() : options.migrations));
+    TRY(store.migrate(path, migrations));
     TRY(store.database_.fold_log());
     TRY_ASSIGN(store.journal_, StoreJournal::attach(store.database_, state));
     TRY(store.raise_epoch(beside));
@@ -104,11 +113,6 @@ Status Store::check(const std::filesystem::path& state, const HeadContents& besi
 Status Store::migrate(const std::filesystem::path& path, std::span<const char* const> migrations) {
     TRY_ASSIGN(const auto format, single_integer(database_, "PRAGMA user_version"));
     const auto present = static_cast<std::int64_t>(migrations.size());
-    if (format > present) {
-        return fail(ErrorKind::unsupported, "newer_format",
-                    path.string() + " has format " + std::to_string(format) + ", this build knows " +
-                        std::to_string(present) + ": a newer release wrote it; install that release");
-    }
     if (format > 0 && format < present) {
         TRY(database_.copy_to(path.string() + ".format-" + std::to_string(format)));
     }
@@ -119,12 +123,12 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
         for (auto n = format; n < present; ++n) {
             TRY(database_.run_script(migrations[static_cast<std::size_t>(n)]));
         }
+        TRY(database_.run_script("PRAGMA user_version=" + std::to_string(present)));
         // Columns may have come to rows: all sums are new, and so is the chain.
         TRY_ASSIGN(const auto tables, summed_tables(database_));
         TRY_ASSIGN(const auto sums, read_sums(database_, tables));
         TRY_ASSIGN(const auto before, stored_head(database_));
-        TRY(write_sums(database_, sums, {before->sequence + 1, before->chain, total_of(sums)}));
-        return database_.run_script("PRAGMA user_version=" + std::to_string(present));
+        return write_sums(database_, sums, {before->sequence + 1, before->chain, total_of(sums)});
     });
 }
 
