@@ -128,6 +128,9 @@ Result<Findings> examine(const DoctorOptions& options) {
 }  // namespace
 
 int run_doctor(const DoctorOptions& options, Output output) {
+    if (options.repair) {
+        return run_repair(options.state, output);
+    }
     const auto all = examine(options);
     if (!all) {
         return output.error(all.error());

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t longest_tail = 256 << 10;  // bytes of the head beyond which a folded log lets it begin anew
 
-Result<StoredRow> row_of(const Statement& query) {
+Result<StoredRow> values_of(const Statement& query) {
     StoredRow row;
     for (int i = 0; i < query.columns(); ++i) {
         row.push_back(query.value(i));
@@ -29,7 +29,7 @@ Status add_rows(Database& database, const std::string& table, const std::string&
         if (!found) {
             return {};
         }
-        TRY_ASSIGN(auto row, row_of(query));
+        TRY_ASSIGN(auto row, values_of(query));
         changes.push_back({.table = table, .before = {}, .after = std::move(row)});
     }
 }
