@@ -17,8 +17,9 @@ Result<std::vector<std::string>> repair_folder(const std::string& state) {
     }
     if (kind_of_state(state) != StateKind::coordinator) {
         return fail(ErrorKind::invalid, "usage",
-                    state + " is no coordinator's state folder: only that has a store to mend; a node mends its own folder "
-                            "at its start, and says so");
+                    state +
+                        " is no coordinator's state folder: only that has a store to mend; a node mends its own folder "
+                        "at its start, and says so");
     }
     TRY_ASSIGN(const auto lock, FolderLock::acquire(state));
     return repair_store(state, wall_clock_unix_s());
@@ -35,10 +36,11 @@ int run_repair(const std::string& state, Output output) {
         output.object("repaired", Json::object().set("what", line));
         output.line(line);
     }
-    output.line(mended->empty() ? "the store is whole: there was nothing to mend"
-                                : fmt::format("what was there before is in {}/damaged; start the coordinator again, and "
-                                              "look at the disk that did this",
-                                              shell_quoted(state)));
+    output.line(mended->empty()
+                    ? "the store is whole: there was nothing to mend"
+                    : fmt::format("what was there before is in {}/damaged; start the coordinator again, and "
+                                  "look at the disk that did this",
+                                  shell_quoted(state)));
     return exit_done;
 }
 

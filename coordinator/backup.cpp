@@ -23,8 +23,8 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Made anew by every process: a lock, updates on their way, copies; the store and its snapshots come from the stage.
-/// Segments change from turn to turn: groups of a copy's open round begin anew. The head is that of the folder, and a copy
-/// has its own history.
+/// Segments change from turn to turn: groups of a copy's open round begin anew. The head is that of the folder, and a
+/// copy has its own history.
 constexpr std::string_view left_out[] = {"lock",     "spool",   "backup", "snapshots",
                                          "segments", "damaged", "coordinator.head"};
 

@@ -1,6 +1,6 @@
 // The one file that knows sqlite3.h. Result codes become kinds by what a person must do: make room, stop the other
-// process, restore a backup. Wrong SQL would be a bug of our own, which no test lets through: where it fails at a user's
-// the schema is damaged.
+// process, restore a backup. Wrong SQL would be a bug of our own, which no test lets through: where it fails at a
+// user's the schema is damaged.
 #include "coordinator/database.h"
 
 #include <cerrno>

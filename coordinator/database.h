@@ -121,13 +121,13 @@ public:
 
     /// From now on `watch` hears of changes; it outlives the database. nullptr: nobody does.
     void set_watch(DatabaseWatch* watch);
-    /// What a close does with the write-ahead log: fold it and remove it, or leave both files as they are. A new one is
-    /// left: a damaged log is evidence, of which folding would keep the part before the damage.
+    /// What a close does with the write-ahead log: fold it and remove it, or leave both files as they are. That is so at
+    /// first: a damaged log is evidence, of which folding would keep the part before the damage.
     enum class AtClose { fold, leave };
     void at_close(AtClose what);
     /// Folds the whole write-ahead log into the database file, durably. cost: 2 flushes
     Status fold_log();
-    /// What SQLite's own check finds first; empty: nothing. It knows pages, order and indexes, not what rows should say.
+    /// What SQLite's own check finds first; empty: nothing. It knows pages and indexes, not what rows should say.
     Result<std::string> integrity();
 
     [[nodiscard]] std::uint64_t flushes() const { return flushes_; }

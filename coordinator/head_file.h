@@ -1,4 +1,4 @@
-// STATE/coordinator.head: what the database has come to, written beside it, so that a database that is older is found out.
+// STATE/coordinator.head: what the database has come to, written beside it, so that an older database is found out.
 //
 // SQLite drops the rest of a write-ahead log behind a damaged frame without a word: the database is then whole, and
 // older. So each transaction is also a record here, written once it is durable and without a flush of its own: this
@@ -10,7 +10,7 @@
 //   record  := "CWHD" u32 size, payload[size], check              check := SHA-256 of size and payload
 //   payload := u16 version = 1, u8 kind, u64 sequence, digest chain, digest total, u32 n, change[n],
 //              u32 m, (u64 id, text name, text state, i64 last_round, digest model)[m]
-//   change  := text table, row before, row after                  row: coordinator/row_sums.h; no columns: there is none
+//   change  := text table, row before, row after                  row: row_sums.h; no columns: there is none
 //
 // kind 1, a transaction: its changes; chain := SHA-256(chain before, SHA-256 of n and the changes); m = 0. kind 2, the
 // state after a transaction: as changes the epoch's row and every revoked certificate, and the experiments. total: the

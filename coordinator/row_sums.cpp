@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::uint32_t most_columns = 64;
 constexpr std::size_t longest_text = std::size_t{1} << 30;  // SQLite's own bound
-constexpr double whole_below = 9007199254740992.0;           // 2^53
+constexpr double whole_below = 9007199254740992.0;          // 2^53
 
 enum class Tag : std::uint8_t { null, integer, number, text, blob };
 
@@ -136,7 +136,8 @@ Result<SummedTables> summed_tables(Database& database) {
         }
         const auto table = names.text(0);
         TRY_ASSIGN(auto column, database.prepare("SELECT cid FROM pragma_table_info(?) WHERE name = ?"));
-        TRY_ASSIGN(const auto has, column.bind(table, std::string(table == "experiments" ? "id" : "experiment")).next());
+        TRY_ASSIGN(const auto has,
+                   column.bind(table, std::string(table == "experiments" ? "id" : "experiment")).next());
         tables[table] = has ? static_cast<int>(column.integer(0)) : -1;
     }
 }

@@ -67,9 +67,10 @@ public:
     std::vector<std::string> take() {
         std::vector<std::string> all;
         for (const auto& [experiment, rounds] : rounds_) {
-            all.push_back(rounds.first == rounds.second
-                              ? fmt::format("round {} of experiment {}", rounds.first, experiment)
-                              : fmt::format("rounds {} to {} of experiment {}", rounds.first, rounds.second, experiment));
+            all.push_back(
+                rounds.first == rounds.second
+                    ? fmt::format("round {} of experiment {}", rounds.first, experiment)
+                    : fmt::format("rounds {} to {} of experiment {}", rounds.first, rounds.second, experiment));
         }
         std::ranges::move(acts_, std::back_inserter(all));
         if (starts_ > 0) {
@@ -190,7 +191,8 @@ void settle(const HeadContents& head, const StoredHead& stored, StoreCheck& chec
     if (here && check.damaged.empty() && (head.empty() || stored.sequence >= head.last().sequence)) {
         return;
     }
-    if (beside != head.records.rend() && (!here || !check.damaged.empty() || beside->sequence == head.last().sequence)) {
+    if (beside != head.records.rend() &&
+        (!here || !check.damaged.empty() || beside->sequence == head.last().sequence)) {
         check.head = {beside->sequence, beside->chain, total};
         check.sums_damaged = true;
     } else if (here != check.damaged.empty()) {
@@ -252,13 +254,14 @@ Status require_whole(Database& database, const std::filesystem::path& state, con
     }
     if (check.behind) {
         TRY_ASSIGN(const auto acts, lost_acts(database, check));
-        return fail(ErrorKind::corrupt, "store_behind",
-                    fmt::format("{} is older than coordinator.head beside it says, because it or its log was damaged or "
-                                "replaced; lost are: {}. Nothing was changed. `causeway doctor --repair --state {}` {}; "
-                                "or restore the folder from a backup (docs/service.md)",
-                                path, acts.empty() ? "transactions without a name" : listed(acts), state.string(),
-                                check.exact ? "makes all of it again from coordinator.head"
-                                            : "applies the revocations and epochs that coordinator.head knows"));
+        return fail(
+            ErrorKind::corrupt, "store_behind",
+            fmt::format("{} is older than coordinator.head beside it says, because it or its log was damaged or "
+                        "replaced; lost are: {}. Nothing was changed. `causeway doctor --repair --state {}` {}; "
+                        "or restore the folder from a backup (docs/service.md)",
+                        path, acts.empty() ? "transactions without a name" : listed(acts), state.string(),
+                        check.exact ? "makes all of it again from coordinator.head"
+                                    : "applies the revocations and epochs that coordinator.head knows"));
     }
     return {};
 }

@@ -195,8 +195,9 @@ void StoreJournal::committed(Database& database) {
         return catch_up(database);
     }
     if (const auto written = file_->append(record); !written) {
-        log_warn("coordinator", written.error().message + "; until it can be written, a store that is older than it "
-                                                          "was would not be noticed");
+        log_warn("coordinator", written.error().message +
+                                    "; until it can be written, a store that is older than it "
+                                    "was would not be noticed");
         lags_ = true;
     }
 }

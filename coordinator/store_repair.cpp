@@ -140,9 +140,10 @@ private:
                 TRY(settle_experiment(one));
             }
         }
-        said_.push_back(fmt::format("given up: {}; epochs and revocations that coordinator.head knows are applied, unused "
-                                    "tokens work no more",
-                                    listed(lost_)));
+        said_.push_back(
+            fmt::format("given up: {}; epochs and revocations that coordinator.head knows are applied, unused "
+                        "tokens work no more",
+                        listed(lost_)));
         return {};
     }
 
@@ -155,7 +156,8 @@ private:
             TRY_ASSIGN(auto write, database_.prepare("INSERT INTO experiments (id, name, file, state, reason, "
                                                      "submitted_by) VALUES (?, ?, '', 'failed', ?, '')"));
             TRY(write.bind(one.experiment, one.name, std::string("store_behind: the store has lost it")).run());
-            said_.push_back(fmt::format("experiment {} ({}) is kept as failed: its file is lost", one.experiment, one.name));
+            said_.push_back(
+                fmt::format("experiment {} ({}) is kept as failed: its file is lost", one.experiment, one.name));
             return {};
         }
         const auto file = query.text(0);
@@ -165,21 +167,23 @@ private:
         }
         const auto config = read_experiment_or_fail(file, one.name);
         if (!config || config->train.optimizer_state == "keep") {
-            return fail_experiment(static_cast<std::int64_t>(one.experiment),
-                                   fmt::format("store_behind: rounds {} to {} are lost, and its members keep state from "
-                                               "round to round",
-                                               last + 1, one.last_round));
+            return fail_experiment(
+                static_cast<std::int64_t>(one.experiment),
+                fmt::format("store_behind: rounds {} to {} are lost, and its members keep state from "
+                            "round to round",
+                            last + 1, one.last_round));
         }
-        said_.push_back(fmt::format("experiment {} goes on from round {} instead of {}; its model of that round is "
-                                    "snapshots/{}.safetensors",
-                                    one.experiment, std::max<std::int64_t>(last, 0), one.last_round, one.model.hex()));
+        said_.push_back(
+            fmt::format("experiment {} goes on from round {} instead of {}; its model of that round is "
+                        "snapshots/{}.safetensors",
+                        one.experiment, std::max<std::int64_t>(last, 0), one.last_round, one.model.hex()));
         return {};
     }
 
     Status fail_experiment(std::int64_t id, const std::string& reason) {
-        TRY_ASSIGN(auto write,
-                   database_.prepare("UPDATE experiments SET state = 'failed', reason = ? WHERE id = ? AND state NOT IN "
-                                     "('succeeded', 'failed', 'cancelled') RETURNING 1"));
+        TRY_ASSIGN(auto write, database_.prepare(
+                                   "UPDATE experiments SET state = 'failed', reason = ? WHERE id = ? AND state NOT IN "
+                                   "('succeeded', 'failed', 'cancelled') RETURNING 1"));
         TRY_ASSIGN(const auto failed, write.bind(reason, id).next());
         said_.push_back(failed ? fmt::format("experiment {} has failed: {}", id, reason)
                                : fmt::format("experiment {} is over; of what is shown of it some is damaged", id));
@@ -221,18 +225,20 @@ private:
 
     Status drop(const std::string& table) {
         if (table == "datasets" || table == "requests") {
-            said_.push_back(table == "datasets" ? "declarations of datasets are gone: nodes declare again when they connect"
-                                                : "requests for certificates are gone: their nodes ask again");
+            said_.push_back(table == "datasets"
+                                ? "declarations of datasets are gone: nodes declare again when they connect"
+                                : "requests for certificates are gone: their nodes ask again");
             return database_.run_script("DELETE FROM " + table);
         }
         if (table == "pins") {
             said_.push_back("exported models: some may not be kept any more");
             return {};
         }
-        return fail(ErrorKind::corrupt, "store_damaged",
-                    fmt::format("rows of {} are damaged, and nothing here has them a second time: restore the folder from "
-                                "a backup (docs/service.md). Nothing was changed",
-                                table));
+        return fail(
+            ErrorKind::corrupt, "store_damaged",
+            fmt::format("rows of {} are damaged, and nothing here has them a second time: restore the folder from "
+                        "a backup (docs/service.md). Nothing was changed",
+                        table));
     }
 
     /// What the rows come to now.
@@ -263,9 +269,7 @@ private:
 Result<Database> rewrite(Database database, const fs::path& path) {
     const auto anew = path.string() + ".new";
     TRY(database.copy_to(anew));
-    {
-        auto closing = std::move(database);
-    }
+    { auto closing = std::move(database); }
     std::error_code ignored;
     fs::remove(path.string() + "-wal", ignored);
     TRY(rename_durably(anew, path));
@@ -282,10 +286,11 @@ Result<Database> open_present(const fs::path& path) {
     TRY_ASSIGN(auto format, database.prepare("PRAGMA user_version"));
     TRY(format.next());
     if (format.integer(0) != static_cast<std::int64_t>(store_migrations().size())) {
-        return fail(ErrorKind::unsupported, "newer_format",
-                    fmt::format("{} has format {}, and only format {} can be repaired: start the coordinator that wrote "
-                                "it, or restore the folder from a backup",
-                                path.string(), format.integer(0), store_migrations().size()));
+        return fail(
+            ErrorKind::unsupported, "newer_format",
+            fmt::format("{} has format {}, and only format {} can be repaired: start the coordinator that wrote "
+                        "it, or restore the folder from a backup",
+                        path.string(), format.integer(0), store_migrations().size()));
     }
     return database;
 }

@@ -15,7 +15,7 @@
 #include "coordinator/store_repair.h"
 #include "tests/temporary_folder.h"
 
-namespace causeway {
+namespace causeway::store_damage {
 namespace {
 
 namespace fs = std::filesystem;
@@ -32,7 +32,8 @@ Digest model_of(std::uint32_t round) {
 }
 
 CertificateRecord certificate_of(const std::string& name) {
-    return {sha256(name), name, "client", to_bytes("key of " + name), to_bytes("DER of " + name), now_s, now_s + 1000, {}};
+    return {sha256(name), name,         "client", to_bytes("key of " + name), to_bytes("DER of " + name),
+            now_s,        now_s + 1000, {}};
 }
 
 void persist(Store& store, std::vector<Persist> persists) {
@@ -172,8 +173,9 @@ TEST_CASE("a killed store opens as it was, and a flipped byte in its log is refu
     const auto refused = open_at(copy);
     REQUIRE(!refused);
     CHECK(refused.error().code == "store_behind");
-    for (const auto* act : {"to 6 of experiment 3", "the enrolment of carol", "the revocation of mallory",
-                            "the revocation of dave", "the end of first (succeeded)", "the token of erin", "--repair"}) {
+    for (const auto* act :
+         {"to 6 of experiment 3", "the enrolment of carol", "the revocation of mallory", "the revocation of dave",
+          "the end of first (succeeded)", "the token of erin", "--repair"}) {
         CHECK_THAT(refused.error().message, Catch::Contains(act));
     }
     CHECK(*read_file(copy / "coordinator.db-wal", 1 << 24) == *before);  // evidence stays
@@ -185,11 +187,13 @@ TEST_CASE("a killed store opens as it was, and a flipped byte in its log is refu
     REQUIRE(repaired);
     CHECK(contents(*repaired) == life.whole);
     CHECK(repaired->epoch() > life.epoch);
-    CHECK_THAT(AuditStore(repaired->database()).entries_after(0, 100)->back().entry, Catch::Contains("federation.repaired"));
+    CHECK_THAT(AuditStore(repaired->database()).entries_after(0, 100)->back().entry,
+               Catch::Contains("federation.repaired"));
     CHECK(AuditStore(repaired->database()).verify());
 }
 
-TEST_CASE("one byte flipped anywhere in a stopped store's files: refused by name, or as it was", "[unit][store][damage]") {
+TEST_CASE("one byte flipped anywhere in a stopped store's files: refused by name, or as it was",
+          "[unit][store][damage]") {
     Life life;
     const auto copy = life.folder.path / "copy";
     const auto seed = std::getenv("CAUSEWAY_SEED");
@@ -228,9 +232,6 @@ TEST_CASE("one byte flipped anywhere in a stopped store's files: refused by name
             CHECK(contents(*again) == life.whole);
             CHECK(again->epoch() > life.epoch);
         }
-    }
-    for (const auto& [outcome, count] : outcomes) {
-        WARN(outcome << ": " << count);
     }
     CHECK(outcomes["store_behind"] > 0);
     CHECK(outcomes["whole"] > 0);
@@ -308,11 +309,21 @@ TEST_CASE("a head that is missing, cut or damaged begins anew beside a whole sto
     const auto copy = life.folder.path / "copy";
     const auto head = copy / "coordinator.head";
     copy_folder(life.killed, copy);
-    SECTION("missing") { fs::remove(head); }
-    SECTION("cut in its last record, as after a power cut") { fs::resize_file(head, fs::file_size(head) - 10); }
-    SECTION("cut in half") { fs::resize_file(head, fs::file_size(head) / 2); }
-    SECTION("empty") { fs::resize_file(head, 0); }
-    SECTION("damaged in the middle") { flip(head, fs::file_size(head) / 2); }
+    SECTION("missing") {
+        fs::remove(head);
+    }
+    SECTION("cut in its last record, as after a power cut") {
+        fs::resize_file(head, fs::file_size(head) - 10);
+    }
+    SECTION("cut in half") {
+        fs::resize_file(head, fs::file_size(head) / 2);
+    }
+    SECTION("empty") {
+        fs::resize_file(head, 0);
+    }
+    SECTION("damaged in the middle") {
+        flip(head, fs::file_size(head) / 2);
+    }
     auto store = open_at(copy);
     REQUIRE(store);
     CHECK(contents(*store) == life.whole);
@@ -337,11 +348,12 @@ TEST_CASE("the head is bounded: a folded log lets it begin anew", "[unit][store]
 }
 
 TEST_CASE("records of a head are read back, and none is made of noise", "[unit][store][damage]") {
-    HeadRecord record{.kind = HeadRecord::Kind::transaction,
-                      .sequence = 7,
-                      .chain = sha256("chain"),
-                      .total = sha256("total"),
-                      .changes = {{"t", {}, {std::int64_t{-1}, 0.5, std::string("text"), to_bytes("CWHD"), StoredValue{}}}}};
+    HeadRecord record{
+        .kind = HeadRecord::Kind::transaction,
+        .sequence = 7,
+        .chain = sha256("chain"),
+        .total = sha256("total"),
+        .changes = {{"t", {}, {std::int64_t{-1}, 0.5, std::string("text"), to_bytes("CWHD"), StoredValue{}}}}};
     const auto bytes = encode_head_record(record);
     const auto back = decode_head(bytes);
     REQUIRE(back.records.size() == 1);
@@ -358,4 +370,4 @@ TEST_CASE("records of a head are read back, and none is made of noise", "[unit][
     CHECK(sum == only);
 }
 
-}  // namespace causeway
+}  // namespace causeway::store_damage
