@@ -121,7 +121,7 @@ public:
 
     /// From now on `watch` hears of changes; it outlives the database. nullptr: nobody does.
     void set_watch(DatabaseWatch* watch);
-    /// What a close does with the write-ahead log: fold it and remove it, or leave both files as they are. That is so at
+    /// What a close does with the write-ahead log: fold it and remove it, or leave both files as they are. So it is at
     /// first: a damaged log is evidence, of which folding would keep the part before the damage.
     enum class AtClose { fold, leave };
     void at_close(AtClose what);
