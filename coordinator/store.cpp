@@ -11,6 +11,7 @@
 #include "common/json_lists.h"
 #include "common/log.h"
 #include "coordinator/audit_store.h"
+#include "coordinator/decisions.h"
 #include "coordinator/schema.h"
 #include "coordinator/store_check.h"
 #include "coordinator/store_load.h"
@@ -330,6 +331,38 @@ Status Store::pin_model(const Digest& model) {
     return database_.transaction("pin", [&]() -> Status {
         TRY_ASSIGN(auto write, database_.prepare("INSERT OR IGNORE INTO pins VALUES (?)"));
         return write.bind(model).run();
+    });
+}
+
+// Decisions of the first round that is done again stay: they say who takes part. Those of later ones are made again.
+Status Store::rewind(ExperimentId experiment, std::uint32_t to, const std::string& why) {
+    return database_.transaction("rewind", [&]() -> Status {
+        TRY_ASSIGN(auto query,
+                   database_.prepare("SELECT round, model FROM commits WHERE experiment = ? AND round > ?"));
+        query.bind(experiment, to);
+        std::vector<SaveDecision> redo;
+        for (;;) {
+            TRY_ASSIGN(const auto found, query.next());
+            if (!found) {
+                break;
+            }
+            TRY_ASSIGN(const auto model, query.digest(1));
+            redo.push_back({experiment, static_cast<std::uint32_t>(query.integer(0)), decisions::redo,
+                            Json::object().set("model", model.hex()).set("why", why)});
+        }
+        for (const auto* sql : {"DELETE FROM evaluations WHERE experiment = ? AND round > ?",
+                                "DELETE FROM participants WHERE experiment = ? AND round > ?",
+                                "DELETE FROM commits WHERE experiment = ? AND round > ?",
+                                "DELETE FROM decisions WHERE experiment = ? AND round > ? + 1 AND kind <> 'redo'"}) {
+            TRY_ASSIGN(auto drop, database_.prepare(sql));
+            TRY(drop.bind(experiment, to).run());
+        }
+        for (const auto& decision : redo) {
+            TRY(save(decision));
+        }
+        auto detail = Json::object().set("experiment", experiment).set("to_round", to).set("why", why);
+        TRY(AuditStore(database_).add(audit_line(unix_now_(), "experiment.rewound", detail)));
+        return {};
     });
 }
 

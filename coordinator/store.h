@@ -55,6 +55,11 @@ public:
     Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
     Status pin_model(const Digest& model);
 
+    /// Goes back to the commit of `to`, for the models behind it are damaged (coordinator/snapshot_check.h): their
+    /// rounds are done again, and the decision log says with which model each was committed. One transaction, and a
+    /// line of the audit log.
+    Status rewind(ExperimentId experiment, std::uint32_t to, const std::string& why);
+
     /// Risen by one at each open; of a restored copy, beyond every one that was used since it was taken.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint64_t flushes() const { return database_.flushes(); }
