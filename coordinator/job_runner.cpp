@@ -90,6 +90,7 @@ void JobRunner::open_round(const OpenRound& job) {
         sums_->post([this, job, setup] {
             if (const auto input = open(setup, job); !input) {
                 rounds_.erase(job.experiment);
+                unopened_[job.experiment] = input.error();
                 answer_failed(job.experiment, job.round, "open_round", input.error());
             }
         });
@@ -151,8 +152,10 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
         const auto round = rounds_.find(job.experiment);
         const auto input = round == rounds_.end() ? nullptr : round->second.input();
         if (!input || input->round() != job.round) {
+            const auto why = unopened_.find(job.experiment);
             return answer_absorbed(job, std::nullopt,
-                                   Error{ErrorKind::io, "no_round", "the round's start model is not readable"});
+                                   why != unopened_.end() ? why->second
+                                                          : Error{ErrorKind::io, "no_round", "the round is not open"});
         }
         auto& checker = *checkers_[next_checker_++ % checkers_.size()];
         checker.post([this, job, setup, update, input] { check(job, update, input, setup); });
@@ -357,6 +360,7 @@ void JobRunner::release(const ReleaseExperiment& job) {
     sums_->post([this, job] {
         end_counting(job.experiment);
         rounds_.erase(job.experiment);
+        unopened_.erase(job.experiment);
         segments_->forget(job.experiment);
         std::erase_if(being_evaluated_, [&](const auto& entry) { return entry.first.first == job.experiment; });
     });

@@ -111,6 +111,7 @@ private:
     JobRunnerOptions options_;
     std::map<ExperimentId, Setup> setups_;                       // loop thread
     std::map<ExperimentId, Error> unreadable_;                   // loop thread
+    std::map<ExperimentId, Error> unopened_;                     // sums thread: why its last open_round failed
     Snapshots snapshots_;                                        // sums thread
     std::unique_ptr<Segments> segments_;                         // written on the sums thread
     std::atomic<std::uint64_t> state_bytes_ = 0;
