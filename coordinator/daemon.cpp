@@ -105,9 +105,10 @@ Result<bool> rewind_damaged(Store& store, const fs::path& state, const Recovered
     const auto all = rewinds(recovered.experiments, whole);
     for (const auto& one : all) {
         const auto why = fmt::format("{} is damaged or gone", snapshots.path(one.lost).string());
-        log_warn("coordinator", fmt::format("{}: experiment {} goes back from round {} to the newest model that is whole, "
-                                            "that of round {}, and its members do the rounds behind it again",
-                                            why, one.experiment, one.from, one.to));
+        log_warn("coordinator",
+                 fmt::format("{}: experiment {} goes back from round {} to the newest model that is whole, that of "
+                             "round {}, and its members do the rounds behind it again",
+                             why, one.experiment, one.from, one.to));
         snapshots.set_aside(one.lost);
         TRY(store.rewind(one.experiment, one.to, why));
     }

@@ -1,5 +1,5 @@
-// The models that a job starts from: made from the seed, taken from an owner's file or a parent, read from the disk, and
-// what there is to do when one is damaged. Part of JobRunner (job_runner.h).
+// The models that a job starts from: made from the seed, taken from an owner's file or a parent, read from the disk,
+// and what there is to do when one is damaged. Part of JobRunner (job_runner.h).
 #include <fmt/format.h>
 
 #include "common/log.h"

@@ -1,10 +1,10 @@
 // Whether experiments can go on from their last models: before anything is served, at a start.
 //
 // A committed model that is damaged or gone is made again where it can be: the experiment goes back to the newest
-// committed one that is whole, and its members do the rounds behind it again. They come to the same bits, and the machine
-// holds them to it (the decision `redo`): another model fails the experiment by name. The first model is made from the
-// seed (job_runner.cpp). Where members keep state between rounds that cannot be undone, or no model is whole, the
-// experiment waits, paused, until the file is back. Pure, but for what `whole` reads.
+// committed one that is whole, and its members do the rounds behind it again. They come to the same bits, and the
+// machine holds them to it (the decision `redo`): another model fails the experiment by name. The first model is made
+// from the seed (job_models.cpp). Where members keep state between rounds that cannot be undone, or no model is whole,
+// the experiment waits, paused, until the file is back. Pure, but for what `whole` reads.
 #pragma once
 
 #include <cstdint>
