@@ -118,7 +118,7 @@ class Damage(unittest.TestCase):
         chosen = random.Random(seed)
         files = self.files()
         # Each kind of file once in a while: those that are damaged most badly first.
-        tries = 200 if LONG else 8
+        tries = 200 if LONG else 4
         for number in range(tries):
             relative = chosen.choice(files)
             size = os.path.getsize(os.path.join(self.kept, relative))
