@@ -361,6 +361,7 @@ void add_service(Parser& parser) {
                 "causeway doctor --state ~/node", doctor, run_doctor);
     app->add_option("--state", doctor->state, "a coordinator's or a node's state folder (default: the machine only)")
         ->type_name("DIR");
+    app->add_flag("--repair", doctor->repair, "mend a stopped coordinator's damaged store, and say what that costs");
     app->add_option("--listen", doctor->listen, "where a coordinator is to listen")
         ->capture_default_str()
         ->type_name("ADDR");

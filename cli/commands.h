@@ -259,8 +259,11 @@ struct DoctorOptions {
     std::string state;  // empty: the machine only
     std::string listen = "[::]:7400";
     std::string device = "auto";
+    bool repair = false;  // instead of looking
 };
 int run_doctor(const DoctorOptions& options, Output output);
+/// doctor_repair.cpp
+int run_repair(const std::string& state, Output output);
 
 struct ManualOptions {
     std::string folder;

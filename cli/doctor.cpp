@@ -7,7 +7,6 @@
 #include "cli/daemon_settings.h"
 #include "cli/doctor_checks.h"
 #include "common/folder_size.h"
-#include "common/system_error.h"
 #include "coordinator/http_connections.h"
 
 namespace causeway::cli {
@@ -137,6 +136,9 @@ Result<Findings> examine(const DoctorOptions& options) {
 }  // namespace
 
 int run_doctor(const DoctorOptions& options, Output output) {
+    if (options.repair) {
+        return run_repair(options.state, output);
+    }
     const auto all = examine(options);
     if (!all) {
         return output.error(all.error());

@@ -7,6 +7,7 @@
 
 #include "common/file.h"
 #include "common/json.h"
+#include "common/log.h"
 
 namespace causeway::node {
 namespace {
@@ -19,7 +20,38 @@ tl::unexpected<Error> damaged_heads(const std::filesystem::path& file) {
                 file.string() + ": no list of the audit log's heads; move it away, and keep it if it may be evidence");
 }
 
+Digest check_of(const Json& all) {
+    Hasher hasher;
+    hasher.update(all["federation"].text() + " " + std::to_string(all["seen"].integer()) + " " +
+                  std::to_string(all["stride"].integer(1)));
+    for (const auto& head : all["heads"].items()) {
+        hasher.update(" " + head.text());
+    }
+    return hasher.finish();
+}
+
+/// An older file has no check, and four fields.
+bool is_whole(const Json& all) {
+    return all["check"].is_null() ? all.fields().size() <= 4 : all["check"].text() == check_of(all).hex();
+}
+
 }  // namespace
+
+Result<AuditHeads> AuditHeads::open_or_begin(const std::filesystem::path& state) {
+    auto known = open(state);
+    if (known || known.error().kind != ErrorKind::corrupt) {
+        return known;
+    }
+    const auto file = state / "audit_heads";
+    std::error_code error;
+    std::filesystem::rename(file, file.string() + ".damaged", error);
+    if (error) {
+        return known;
+    }
+    log_warn("node", file.string() + ": the noted heads of the audit log were damaged; they are kept as "
+                                     "audit_heads.damaged, and heads are noted anew from here on");
+    return AuditHeads(file);
+}
 
 Result<AuditHeads> AuditHeads::open(const std::filesystem::path& state) {
     AuditHeads known(state / "audit_heads");
@@ -28,7 +60,7 @@ Result<AuditHeads> AuditHeads::open(const std::filesystem::path& state) {
         return bytes.error().kind == ErrorKind::not_found ? Result<AuditHeads>(std::move(known)) : fail(bytes.error());
     }
     const auto json = Json::parse(as_text(*bytes));
-    if (!json || !(*json)["heads"].is_array()) {
+    if (!json || !(*json)["heads"].is_array() || !is_whole(*json)) {
         return damaged_heads(known.file_);
     }
     known.federation_ = (*json)["federation"].text();
@@ -92,7 +124,9 @@ Status AuditHeads::save() const {
         texts.push(each.hex());
     }
     auto all = Json::object().set("federation", federation_).set("seen", seen_).set("stride", stride_);
-    return write_file_durably(file_, as_bytes(all.set("heads", std::move(texts)).dump() + "\n"));
+    all.set("heads", std::move(texts));
+    const auto check = check_of(all).hex();
+    return write_file_durably(file_, as_bytes(all.set("check", check).dump() + "\n"));
 }
 
 }  // namespace causeway::node

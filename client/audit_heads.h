@@ -5,7 +5,8 @@
 // before, every `stride`-th stays, from the first of all on, and `stride` doubles whenever these are too many. So what
 // is long ago stays covered evenly. Heads change when somebody joins, leaves, submits or is refused, not each round.
 //
-//   STATE/audit_heads := {"federation": name, "seen": N, "stride": N, "heads": [64 hex digits, oldest first]}
+//   STATE/audit_heads := {"federation": name, "seen": N, "stride": N, "heads": [64 hex digits, oldest first],
+//                         "check": SHA-256 of "federation seen stride head head ..."}
 // Thread: one owner at a time.
 #pragma once
 
@@ -26,6 +27,10 @@ public:
     ///
     /// errors   corrupt `state_damaged`; io
     static Result<AuditHeads> open(const std::filesystem::path& state);
+
+    /// The same for the node itself: a damaged file is set aside as evidence, which is said, and heads are noted anew.
+    /// errors: io
+    static Result<AuditHeads> open_or_begin(const std::filesystem::path& state);
 
     /// cost: 2 flushes; none when it is the newest already. errors: io
     Status note(const std::string& federation, const Digest& head);

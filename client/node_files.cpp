@@ -31,7 +31,7 @@ Result<std::unique_ptr<NodeFiles>> NodeFiles::open(const std::filesystem::path& 
                                                    std::shared_ptr<NodeLimits> limits) {
     TRY_ASSIGN(auto folder, StateFolder::open(state));
     TRY_ASSIGN(auto cache, ModelCache::open(state));
-    TRY_ASSIGN(auto heads, AuditHeads::open(state));
+    TRY_ASSIGN(auto heads, AuditHeads::open_or_begin(state));
     return std::make_unique<NodeFiles>(std::move(folder), std::move(cache), std::move(heads), std::move(limits));
 }
 

@@ -9,6 +9,7 @@
 
 #include "client/state_migration.h"
 #include "common/crash_point.h"
+#include "common/log.h"
 #include "common/spare_file.h"
 
 namespace causeway::node {
@@ -106,7 +107,10 @@ Status write_checked(const fs::path& path, const fs::path& spare, ByteWriter out
 
 tl::unexpected<Error> damaged_state(const fs::path& path, std::string_view what) {
     return fail(ErrorKind::corrupt, "state_damaged",
-                path.string() + ": " + std::string(what) + "; move it away and join the next round afresh");
+                path.string() + ": " + std::string(what) +
+                    ". It holds what this node keeps from round to round, which nobody else has: put the file back "
+                    "from a copy, and the model's bits stay. Without one, have the experiment cancelled; to go on all "
+                    "the same move the file away, and the model will be another than that of an undisturbed run");
 }
 
 /// The contents between magic and a check of `tail` bytes before the end; empty when there is no such file.
@@ -136,6 +140,43 @@ Result<std::optional<Bytes>> read_checked(const fs::path& path, const FileKind& 
     auto contents = to_bytes(body.subspan(head));
     contents.insert(contents.end(), bytes->end() - static_cast<std::ptrdiff_t>(*tail), bytes->end());
     return std::optional(std::move(contents));
+}
+
+/// Whether a damaged pending file has no sections, so that the training that it came from makes it again. Its head may
+/// be what is damaged: then the update, which is the rest of the file, still has the digest that the head names, or one
+/// of which a byte was changed there.
+bool is_bare(const fs::path& path, std::uint64_t limit) {
+    ByteWriter held;
+    put_held(held, HeldUpdate{});
+    const auto begin = pending_kind.magic.size() + sizeof pending_kind.version;
+    const auto digest_at = begin + sizeof(std::uint64_t) + sizeof(std::uint32_t);
+    const auto sections_at = begin + held.size();
+    const auto update_at = sections_at + sizeof(std::uint32_t) + sizeof(Digest);
+    const auto file = read_file(path, limit);
+    if (!file || file->size() < update_at) {
+        return false;
+    }
+    const auto all = ByteView(*file);
+    const auto head = all.first(sections_at + sizeof(std::uint32_t));
+    if (std::ranges::equal(sha256(head).bytes, all.subspan(head.size(), sizeof(Digest)))) {
+        const auto count = all.subspan(sections_at, sizeof(std::uint32_t));
+        return std::ranges::all_of(count, [](std::byte byte) { return byte == std::byte{0}; });
+    }
+    const auto digest = sha256(all.subspan(update_at));
+    const auto named = all.subspan(digest_at, sizeof(Digest));
+    std::size_t differing = 0;
+    for (std::size_t i = 0; i < sizeof(Digest); ++i) {
+        differing += digest.bytes[i] != named[i] ? 1U : 0U;
+    }
+    return differing <= 1;
+}
+
+/// Evidence stays beside; the update is made again.
+void set_damaged_aside(const fs::path& path) {
+    std::error_code error;
+    fs::rename(path, path.string() + ".damaged", error);
+    log_warn("node", path.string() + ": an update that was waiting here was damaged; no state goes with it, and it is "
+                                     "made again (the damaged one is beside it as .damaged)");
 }
 
 }  // namespace
@@ -173,9 +214,15 @@ Status StateFolder::clear_leftovers() const {
         fs::remove(path, ignored);
     }
     for (const auto experiment : experiments(".pending")) {
-        TRY_ASSIGN(const auto pending, read_pending(experiment));
         TRY_ASSIGN(const auto base, read_base(base_path(experiment)));
-        if (pending && pending->held.digest == base.update && pending->held.round == base.round) {
+        auto pending = read_pending(experiment);
+        if (!pending && pending.error().kind == ErrorKind::corrupt && base.sections.empty() &&
+            is_bare(pending_path(experiment), limits_.file_bytes)) {
+            set_damaged_aside(pending_path(experiment));
+            continue;
+        }
+        TRY(pending);
+        if (*pending && (*pending)->held.digest == base.update && (*pending)->held.round == base.round) {
             remove_quietly(pending_path(experiment));
         }
     }
@@ -323,6 +370,9 @@ std::optional<KeptRun> StateFolder::kept_run(std::uint64_t experiment, std::uint
     auto run = read_run(run_path(experiment));
     if (run && *run && (*run)->round == round && (*run)->start_model == start_model) {
         return *std::move(run);
+    }
+    if (!run && run.error().kind == ErrorKind::corrupt) {
+        log_warn("node", run_path(experiment).string() + ": a training under way was damaged, and begins anew");
     }
     remove_quietly(run_path(experiment));
     return std::nullopt;

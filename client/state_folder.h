@@ -58,7 +58,8 @@ struct StateLimits {
     std::size_t ended_bases = 8;  // a person resumes one of the last few, if any
 };
 
-/// errors of all its functions: io (`disk_full`): nothing has changed; corrupt: a file of the folder is damaged
+/// errors of all its functions: io (`disk_full`): nothing has changed; corrupt `state_damaged`: a file is damaged that
+/// nobody can make again. One that can is set aside or removed, and said in the log: a waiting update without sections.
 class StateFolder {
 public:
     /// Makes the folder if need be, checks its format and clears what a kill left half done.

@@ -14,6 +14,7 @@
 
 #include "coordinator/audit_store.h"
 #include "coordinator/schema.h"
+#include "coordinator/store_check.h"
 #include "wire/identity.h"
 
 namespace causeway {
@@ -22,8 +23,10 @@ namespace {
 namespace fs = std::filesystem;
 
 /// Made anew by every process: a lock, updates on their way, copies; the store and its snapshots come from the stage.
-/// Segments change from turn to turn: groups of a copy's open round begin anew.
-constexpr std::string_view left_out[] = {"lock", "spool", "backup", "snapshots", "segments"};
+/// Segments change from turn to turn: groups of a copy's open round begin anew. The head is that of the folder, and a
+/// copy has its own history.
+constexpr std::string_view left_out[] = {"lock",     "spool",   "backup", "snapshots",
+                                         "segments", "damaged", "coordinator.head"};
 
 tl::unexpected<Error> failed(const fs::path& path, const std::error_code& error, std::string_view doing) {
     const bool full = error == std::errc::no_space_on_device;
@@ -80,9 +83,20 @@ Status link_snapshots(Database& database, const fs::path& from, const fs::path& 
     }
 }
 
-/// The mark that raise_epoch in store.cpp looks for.
-Status mark_as_copy(const fs::path& database_file, std::int64_t now_unix_s) {
+/// Keeps sums, and where `state` is named the head, in step from here on; nothing in a format before there were any.
+Result<std::unique_ptr<StoreJournal>> follow(Database& database, const fs::path& state) {
+    TRY_ASSIGN(const auto head, stored_head(database));
+    return head ? StoreJournal::attach(database, state) : Result<std::unique_ptr<StoreJournal>>(nullptr);
+}
+
+/// The mark that raise_epoch in store.cpp looks for, on a copy that is whole. The copy is one file: its log is folded.
+Status mark_as_copy(const fs::path& database_file, const fs::path& state, std::int64_t now_unix_s) {
     TRY_ASSIGN(auto copy, Database::open(database_file, {}));
+    const HeadContents none;
+    TRY_ASSIGN(const auto found, look_at_store(copy, none));
+    TRY(require_whole(copy, state, found));
+    TRY_ASSIGN(const auto journal, follow(copy, {}));
+    copy.at_close(Database::AtClose::fold);
     return copy.transaction("backup", [&]() -> Status {
         TRY_ASSIGN(auto write, copy.prepare("INSERT OR REPLACE INTO meta VALUES ('copied', ?)"));
         return write.bind(now_unix_s).run();
@@ -145,7 +159,7 @@ Status stage_backup(Database& database, const fs::path& state, const std::string
     TRY(make_private_folder(next / "snapshots"));
     TRY(AuditStore(database).append(audit_line(now_unix_s, "backup.made", Json::object().set("by", by))));
     TRY(database.copy_to(next / "coordinator.db"));
-    TRY(mark_as_copy(next / "coordinator.db", now_unix_s));
+    TRY(mark_as_copy(next / "coordinator.db", state, now_unix_s));
     TRY(link_snapshots(database, state / "snapshots", next / "snapshots"));
     fs::remove_all(staged, error);
     return rename_durably(next, staged);
@@ -164,7 +178,15 @@ Status stage_idle_backup(const fs::path& state, std::int64_t now_unix_s) {
         return fail(ErrorKind::unsupported, "newer_format",
                     path.string() + ": a newer release wrote it; make the backup with that release");
     }
-    return stage_backup(database, state, "local", now_unix_s);
+    TRY_ASSIGN(const auto beside, read_head(state));
+    TRY_ASSIGN(const auto found, look_at_store(database, beside));
+    TRY(require_whole(database, state, found));
+    database.at_close(Database::AtClose::fold);
+    TRY(database.fold_log());
+    TRY_ASSIGN(const auto journal, follow(database, state));
+    auto staged = stage_backup(database, state, "local", now_unix_s);
+    database.set_watch(nullptr);  // the journal goes first
+    return staged;
 }
 
 Result<BackupWriter> BackupWriter::begin(fs::path state, fs::path out) {

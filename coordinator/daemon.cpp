@@ -10,6 +10,7 @@
 #include "coordinator/limits.h"
 #include "coordinator/loop.h"
 #include "coordinator/own_certificate.h"
+#include "coordinator/snapshot_check.h"
 #include "coordinator/state_files.h"
 #include "wire/own_addresses.h"
 #include "wire/prepare_process.h"
@@ -107,6 +108,23 @@ Status adopt_operator(Store& store, const Credentials& credentials) {
     return EnrolmentStore(store.database()).adopt(record);
 }
 
+/// Whether an experiment went back to an earlier model, for its last one is damaged.
+Result<bool> rewind_damaged(Store& store, const fs::path& state, const Recovered& recovered) {
+    TRY_ASSIGN(const auto snapshots, Snapshots::open(state));
+    const auto whole = [&](const Digest& model) { return snapshots.read(model, largest_served_model).has_value(); };
+    const auto all = rewinds(recovered.experiments, whole);
+    for (const auto& one : all) {
+        const auto why = fmt::format("{} is damaged or gone", snapshots.path(one.lost).string());
+        log_warn("coordinator",
+                 fmt::format("{}: experiment {} goes back from round {} to the newest model that is whole, that of "
+                             "round {}, and its members do the rounds behind it again",
+                             why, one.experiment, one.from, one.to));
+        snapshots.set_aside(one.lost);
+        TRY(store.rewind(one.experiment, one.to, why));
+    }
+    return !all.empty();
+}
+
 Result<Recovered> Daemon::Parts::open_store(const DaemonOptions& given, const StateFiles& files) {
     TRY_ASSIGN(auto opened, Store::open(given.state, {.unix_now = given.unix_now, .must_exist = files.complete}));
     TRY(mark_complete(given.state));
@@ -114,6 +132,10 @@ Result<Recovered> Daemon::Parts::open_store(const DaemonOptions& given, const St
     TRY_ASSIGN(auto revoked, EnrolmentStore(opened.database()).revoked());
     revocations->publish(std::move(revoked));
     TRY_ASSIGN(auto recovered, opened.load());
+    TRY_ASSIGN(const auto rewound, rewind_damaged(opened, given.state, recovered));
+    if (rewound) {
+        TRY_ASSIGN(recovered, opened.load());
+    }
     StoreThreadOptions options;
     options.stored = [q = queue](std::uint64_t step) { q->push(StepStored{step}); };
     options.stuck = [q = queue](Error why) { q->push(StoreStuck{std::move(why)}); };

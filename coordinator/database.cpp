@@ -1,11 +1,13 @@
 // The one file that knows sqlite3.h. Result codes become kinds by what a person must do: make room, stop the other
-// process, restore a backup. Wrong SQL and wrong positions are our own bugs; they show up as `io` with the text.
+// process, restore a backup. Wrong SQL would be a bug of our own, which no test lets through: where it fails at a
+// user's the schema is damaged.
 #include "coordinator/database.h"
 
 #include <cerrno>
 #include <limits>
 #include <utility>
 
+#define SQLITE_ENABLE_PREUPDATE_HOOK  // Debian's library has it; the header shows it only so
 #include <sqlite3.h>
 
 #include "common/crash_point.h"
@@ -29,7 +31,8 @@ tl::unexpected<Error> database_failure(sqlite3* handle, std::string_view doing) 
         return fail(ErrorKind::refused, "state_in_use",
                     text + "; another live process uses this state folder: stop it or name another folder");
     }
-    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB) {
+    // A statement that a whole schema of this format takes, and this one does not: the schema is damaged.
+    if (primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_ERROR) {
         return fail(ErrorKind::corrupt, "database_corrupt", text + "; restore the folder from a backup");
     }
     return fail(ErrorKind::io, "io", text);
@@ -39,6 +42,36 @@ tl::unexpected<Error> database_failure(sqlite3* handle, std::string_view doing) 
 int note_log_pages(void* pages, sqlite3*, const char*, int count) {
     *static_cast<int*>(pages) = count;
     return SQLITE_OK;
+}
+
+/// Text and blobs are taken byte by byte as they lie there.
+StoredValue value_of(sqlite3_value* value) {
+    const auto bytes = [&]() -> ByteView {
+        const auto* data = static_cast<const std::byte*>(sqlite3_value_blob(value));
+        return data == nullptr ? ByteView() : ByteView(data, static_cast<std::size_t>(sqlite3_value_bytes(value)));
+    };
+    switch (sqlite3_value_type(value)) {
+        case SQLITE_INTEGER:
+            return std::int64_t{sqlite3_value_int64(value)};
+        case SQLITE_FLOAT:
+            return sqlite3_value_double(value);
+        case SQLITE_TEXT:
+            return std::string(as_text(bytes()));
+        case SQLITE_BLOB:
+            return to_bytes(bytes());
+        default:
+            return {};
+    }
+}
+
+StoredRow changed_row(sqlite3* database, int (*read)(sqlite3*, int, sqlite3_value**)) {
+    StoredRow row;
+    for (int column = 0; column < sqlite3_preupdate_count(database); ++column) {
+        sqlite3_value* value = nullptr;
+        ASSERT(read(database, column, &value) == SQLITE_OK);
+        row.push_back(value_of(value));
+    }
+    return row;
 }
 
 }  // namespace
@@ -98,6 +131,28 @@ bool Statement::is_null(int column) const {
     return sqlite3_column_type(handle_, column) == SQLITE_NULL;
 }
 
+int Statement::columns() const {
+    return sqlite3_column_count(handle_);
+}
+
+StoredValue Statement::value(int column) const {
+    return value_of(sqlite3_column_value(handle_, column));
+}
+
+void Statement::bind_value(int column_from_1, const StoredValue& value) {
+    if (std::holds_alternative<std::monostate>(value)) {
+        ASSERT(sqlite3_bind_null(handle_, column_from_1) == SQLITE_OK);
+    } else if (const auto* integer = std::get_if<std::int64_t>(&value)) {
+        bind_one(column_from_1, *integer);
+    } else if (const auto* number = std::get_if<double>(&value)) {
+        bind_one(column_from_1, *number);
+    } else if (const auto* text = std::get_if<std::string>(&value)) {
+        bind_one(column_from_1, *text);
+    } else {
+        bind_one(column_from_1, std::get<Bytes>(value));
+    }
+}
+
 Result<Digest> Statement::digest(int column) const {
     const auto raw = blob(column);
     Digest digest;
@@ -137,6 +192,7 @@ Result<Database> Database::open(const std::filesystem::path& path, DatabaseOptio
         return database_failure(handle, "open " + path.string());
     }
     sqlite3_extended_result_codes(handle, 1);
+    database.at_close(AtClose::leave);
     // Exclusive first: WAL then needs no shared memory file, and a second opener finds out at once.
     TRY(
         database.run_script("PRAGMA locking_mode=EXCLUSIVE; PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
@@ -144,18 +200,19 @@ Result<Database> Database::open(const std::filesystem::path& path, DatabaseOptio
     if (options.max_pages > 0) {
         TRY(database.run_script("PRAGMA max_page_count=" + std::to_string(options.max_pages)));
     }
-    sqlite3_wal_hook(handle, note_log_pages, database.log_pages_.get());
+    sqlite3_wal_hook(handle, note_log_pages, &database.hooks_->log_pages);
+    sqlite3_preupdate_hook(handle, &Database::note_change, database.hooks_.get());
     return database;
 }
 
 Database::Database(Database&& other) noexcept
     : handle_(std::exchange(other.handle_, nullptr)),
-      log_pages_(std::move(other.log_pages_)),
+      hooks_(std::move(other.hooks_)),
       flushes_(other.flushes_) {}
 
 Database& Database::operator=(Database&& other) noexcept {
     std::swap(handle_, other.handle_);
-    std::swap(log_pages_, other.log_pages_);
+    std::swap(hooks_, other.hooks_);
     std::swap(flushes_, other.flushes_);
     return *this;
 }
@@ -164,9 +221,35 @@ Database::~Database() {
     sqlite3_close(handle_);
 }
 
+void Database::note_change(void* hooks, sqlite3* database, int operation, const char* schema, const char* table,
+                           long long, long long) {
+    auto* watch = static_cast<Hooks*>(hooks)->watch;
+    if (watch != nullptr && std::string_view(schema) == "main") {  // not the copy that VACUUM INTO fills
+        RowChange change{.table = table, .before = {}, .after = {}};
+        if (operation != SQLITE_INSERT) {
+            change.before = changed_row(database, sqlite3_preupdate_old);
+        }
+        if (operation != SQLITE_DELETE) {
+            change.after = changed_row(database, sqlite3_preupdate_new);
+        }
+        watch->changed(std::move(change));
+    }
+}
+
+void Database::set_watch(DatabaseWatch* watch) {
+    hooks_->watch = watch;
+}
+
+void Database::at_close(AtClose what) {
+    sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, what == AtClose::leave ? 1 : 0, nullptr);
+}
+
 Status Database::transaction(const char* kind, const std::function<Status()>& work) {
     TRY(run_script("BEGIN IMMEDIATE"));
     auto status = work();
+    if (status && hooks_->watch != nullptr) {
+        status = hooks_->watch->before_commit(*this);
+    }
     if (status) {
         crash_point("store.uncommitted", kind);
         status = run_script("COMMIT");
@@ -174,10 +257,16 @@ Status Database::transaction(const char* kind, const std::function<Status()>& wo
     if (!status) {
         // SQLite may have rolled back by itself (disk full); then this fails and nothing is lost by that.
         sqlite3_exec(handle_, "ROLLBACK", nullptr, nullptr, nullptr);
+        if (hooks_->watch != nullptr) {
+            hooks_->watch->rolled_back();
+        }
         return status;
     }
     crash_point("store.committed", kind);
     ++flushes_;
+    if (hooks_->watch != nullptr) {
+        hooks_->watch->committed(*this);
+    }
     return fold_log_when_long();
 }
 
@@ -205,12 +294,36 @@ Status Database::copy_to(const std::filesystem::path& path) {
     return rename_durably(beside, path);
 }
 
+Status Database::fold_log() {
+    if (sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_TRUNCATE, nullptr, nullptr) != SQLITE_OK) {
+        return database_failure(handle_, "fold its log");
+    }
+    flushes_ += 2;
+    hooks_->log_pages = 0;
+    if (hooks_->watch != nullptr) {
+        hooks_->watch->folded(*this);
+    }
+    return {};
+}
+
+Result<std::string> Database::integrity() {
+    TRY_ASSIGN(auto check, prepare("PRAGMA integrity_check(1)"));
+    TRY(check.next());
+    auto found = check.text(0);
+    return found == "ok" ? std::string() : found;
+}
+
 // The transaction is durable already: a log that cannot be folded now is folded after a later one.
 Status Database::fold_log_when_long() {
-    if (*log_pages_ >= longest_log_pages &&
-        sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, nullptr, nullptr) == SQLITE_OK) {
+    int in_log = 0;
+    int folded = 0;
+    if (hooks_->log_pages >= longest_log_pages &&
+        sqlite3_wal_checkpoint_v2(handle_, nullptr, SQLITE_CHECKPOINT_PASSIVE, &in_log, &folded) == SQLITE_OK) {
         flushes_ += 2;
-        *log_pages_ = 0;
+        hooks_->log_pages = 0;
+        if (hooks_->watch != nullptr && in_log == folded) {
+            hooks_->watch->folded(*this);
+        }
     }
     return {};
 }

@@ -17,6 +17,8 @@
 //            the client's turn counts: both segments are here as well as where they were made
 //   skipped  {"group", "node"}       restarted {"group", "node"}       moved {"group", "node": the new host}
 //   early_stop {"metric", "best_round", "best", "patience"}   no better model for so long: the round is not opened
+//   redo     {"model", "why"}   it was committed with this model, which was damaged on the disk: it is done again, and
+//            has to come to the same
 //   statistics {"examples", "columns", "sha256"}   what round 0 has come to: the digest of the numbers' text, which
 //            the experiment's stored file has from here on (configs/statistics.h)
 #pragma once
@@ -38,6 +40,7 @@ inline constexpr const char* next_attempt = "attempt";
 inline constexpr const char* early_stop = "early_stop";
 inline constexpr const char* groups = "groups";
 inline constexpr const char* statistics = "statistics";
+inline constexpr const char* redo = "redo";
 
 inline Json cohort_detail(const std::vector<std::string>& members) {
     return Json::object().set("members", json_of(members));

@@ -43,6 +43,7 @@ void ExperimentMachine::restore(const RecoveredExperiment& recovered) {
     last_drawn_ = recovered.last_drawn;
     recovered_cohort_ = recovered.next_cohort;
     recovered_decisions_ = recovered.decisions;
+    redo_ = recovered.redo;
     phase_ = over() ? Phase::over : Phase::queued;
     published_ = records_.empty() ? 0 : records_.front().round;
     // The last evaluation may have been under way; its round's event waits for it as before.

@@ -253,6 +253,7 @@ private:
     // What a restart goes on with.
     std::vector<std::string> recovered_cohort_;
     std::vector<SaveDecision> recovered_decisions_;
+    std::map<std::uint32_t, Digest> redo_;  // rounds that are done again, and what they came to before
 };
 
 }  // namespace causeway

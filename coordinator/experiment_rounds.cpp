@@ -110,6 +110,12 @@ void ExperimentMachine::on_commit_stored(Turn turn, const CommitStored& stored) 
 
 /// Bytes of a round are the difference of the sockets' totals between two commits, and its time that between them.
 void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
+    if (const auto before = redo_.find(snapshot.round); before != redo_.end() && before->second != snapshot.model) {
+        return fail(turn, "other_bits: round " + std::to_string(snapshot.round) + " was committed as " +
+                              before->second.short_hex() + ", which was damaged on the disk, and comes to " +
+                              snapshot.model.short_hex() +
+                              " when it is done again: its members are not those of then, or not as they were");
+    }
     const auto participants = round_->participants();
     const auto times = clock_.times(turn.now, snapshot.aggregate);
     last_times_ = times.parts.json().set("wall", seconds(times.wall)).set("last", times.last);

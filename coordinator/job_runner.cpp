@@ -85,58 +85,12 @@ JobRunner::Setup JobRunner::setup_of(ExperimentId experiment, std::uint32_t roun
     return nullptr;
 }
 
-void JobRunner::make_model(const MakeModel& job) {
-    if (!job.from.empty()) {
-        return use_committed_model(job);
-    }
-    if (auto setup = setup_of(job.experiment, 0, "make_model")) {
-        trainer_thread_->post([this, job, setup] {
-            auto file = make_first_model(*setup, [this](const std::string& name) { return read_named_model(name); });
-            sums_->post([this, job, file = std::move(file)] { write_first_model(job, file); });
-        });
-    }
-}
-
-/// A resumed experiment's: its parent's last commit, which is kept. Read whole, for its digest is verified so.
-void JobRunner::use_committed_model(const MakeModel& job) {
-    sums_->post([this, job] {
-        const auto model = snapshots_.read(job.from, largest_read_model);
-        if (!model) {
-            return answer_failed(job.experiment, 0, "make_model", model.error());
-        }
-        answer_made(job, job.from, model->size());
-    });
-}
-
-void JobRunner::answer_made(const MakeModel& job, const Digest& model, std::uint64_t bytes) {
-    ModelMade made{.experiment = job.experiment, .model = model, .bytes = bytes};
-    begin_counting(job.experiment);
-    count_traffic(made);
-    options_.answer(made);
-}
-
-Result<Bytes> JobRunner::read_named_model(const std::string& name) const {
-    const auto known = options_.models.find(name);
-    if (known == options_.models.end()) {
-        return fail(ErrorKind::not_found, "unknown_model", "no such --model was given");
-    }
-    return read_file(known->second, largest_read_model);
-}
-
-void JobRunner::write_first_model(const MakeModel& job, const Result<Bytes>& file) {
-    const auto written = file ? write_snapshot(*file, sha256(*file)) : Result<Digest>(tl::unexpected(file.error()));
-    if (!written) {
-        return answer_failed(job.experiment, 0, "make_model", written.error());
-    }
-    publish(*written, *file);
-    answer_made(job, *written, file->size());
-}
-
 void JobRunner::open_round(const OpenRound& job) {
     if (auto setup = setup_of(job.experiment, job.round, "open_round")) {
         sums_->post([this, job, setup] {
             if (const auto input = open(setup, job); !input) {
                 rounds_.erase(job.experiment);
+                unopened_[job.experiment] = input.error();
                 answer_failed(job.experiment, job.round, "open_round", input.error());
             }
         });
@@ -159,7 +113,7 @@ Result<std::shared_ptr<const RoundInput>> JobRunner::open(const Setup& setup, co
     if (newest && newest->digest == job.start_model) {
         model = newest->file;
     } else {
-        TRY_ASSIGN(auto read, snapshots_.read(job.start_model, largest_read_model));
+        TRY_ASSIGN(auto read, start_model(*setup, job));
         model = std::make_shared<const Bytes>(std::move(read));
     }
     TRY_ASSIGN(auto input, make_round_input(*setup, job, *model));
@@ -198,8 +152,10 @@ void JobRunner::absorb(const AbsorbUpdate& job, FetchedBlob update) {
         const auto round = rounds_.find(job.experiment);
         const auto input = round == rounds_.end() ? nullptr : round->second.input();
         if (!input || input->round() != job.round) {
+            const auto why = unopened_.find(job.experiment);
             return answer_absorbed(job, std::nullopt,
-                                   Error{ErrorKind::io, "no_round", "the round's start model is not readable"});
+                                   why != unopened_.end() ? why->second
+                                                          : Error{ErrorKind::io, "no_round", "the round is not open"});
         }
         auto& checker = *checkers_[next_checker_++ % checkers_.size()];
         checker.post([this, job, setup, update, input] { check(job, update, input, setup); });
@@ -367,7 +323,7 @@ void JobRunner::evaluation_stored(ExperimentId experiment, std::uint32_t round) 
 CoordinatorEvent JobRunner::evaluate_now(const EvaluateModel& job, const ExperimentSetup& setup) {
     const auto evaluation = [&]() -> Result<Figures> {
         TRY_ASSIGN(const auto* dataset, held_out(setup));
-        TRY_ASSIGN(const auto model, read_file(model_path(job.model), largest_read_model));
+        TRY_ASSIGN(const auto model, snapshots_.read(job.model, largest_read_model));
         return evaluate_model(*trainer_, setup, model, *dataset);
     }();
     if (!evaluation) {
@@ -404,6 +360,7 @@ void JobRunner::release(const ReleaseExperiment& job) {
     sums_->post([this, job] {
         end_counting(job.experiment);
         rounds_.erase(job.experiment);
+        unopened_.erase(job.experiment);
         segments_->forget(job.experiment);
         std::erase_if(being_evaluated_, [&](const auto& entry) { return entry.first.first == job.experiment; });
     });

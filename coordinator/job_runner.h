@@ -83,6 +83,7 @@ private:
     void check(const AbsorbUpdate& job, const FetchedBlob& update, const std::shared_ptr<const RoundInput>& input,
                const Setup& setup);
     void keep_segment(const AbsorbUpdate& job, const SharedBytes& file, Duration verify);
+    [[nodiscard]] Result<Bytes> start_model(const ExperimentSetup& setup, const OpenRound& job);
     Status open_relays(const ExperimentSetup& setup, const OpenRound& job, const RoundInput& input);
     Status add_groups(const ExperimentSetup& setup, const FinishRound& job);
     void add(const AbsorbUpdate& job, CheckedUpdate checked, Duration verify);
@@ -110,6 +111,7 @@ private:
     JobRunnerOptions options_;
     std::map<ExperimentId, Setup> setups_;                       // loop thread
     std::map<ExperimentId, Error> unreadable_;                   // loop thread
+    std::map<ExperimentId, Error> unopened_;                     // sums thread: why its last open_round failed
     Snapshots snapshots_;                                        // sums thread
     std::unique_ptr<Segments> segments_;                         // written on the sums thread
     std::atomic<std::uint64_t> state_bytes_ = 0;

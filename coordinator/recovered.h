@@ -27,6 +27,8 @@ struct RecoveredExperiment {
     std::map<std::string, std::uint32_t> last_drawn;
     /// Decisions of the open round, the one after the last commit, in their order.
     std::vector<SaveDecision> decisions;
+    /// Rounds that were committed with these models and are done again (decision `redo`): they come to the same.
+    std::map<std::uint32_t, Digest> redo{};
 
     /// The next committed round, in ascending order.
     void add(const StoredRound& round) {

@@ -136,7 +136,26 @@ CREATE INDEX evaluations_by_worth ON evaluations (experiment, worth DESC, COALES
     WHERE worth IS NOT NULL;
 )sql";
 
-constexpr std::array migrations{format_1, format_2, format_3, format_4, format_5};
+// What tells a damaged database from a whole one (coordinator/row_sums.h, store_journal.h). Not part of the sums.
+constexpr const char* format_6 = R"sql(
+-- Of each table, and of each experiment in it (0: of none), how many rows there are and the sum of their digests.
+CREATE TABLE sums (
+    part TEXT NOT NULL,
+    experiment INTEGER NOT NULL,
+    rows INTEGER NOT NULL,
+    sum BLOB NOT NULL,
+    PRIMARY KEY (part, experiment)) WITHOUT ROWID;
+
+-- One row: how many transactions there were, what they come to, and the sum of all parts. STATE/coordinator.head
+-- (head_file.h) says the same of the last one, and lags behind or agrees.
+CREATE TABLE head (
+    id INTEGER PRIMARY KEY,
+    sequence INTEGER NOT NULL,
+    chain BLOB NOT NULL,
+    total BLOB NOT NULL);
+)sql";
+
+constexpr std::array migrations{format_1, format_2, format_3, format_4, format_5, format_6};
 
 }  // namespace
 

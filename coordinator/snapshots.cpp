@@ -62,6 +62,11 @@ fs::path Snapshots::path(const Digest& digest) const {
     return folder_ / (digest.hex() + std::string(suffix));
 }
 
+void Snapshots::set_aside(const Digest& digest) const {
+    std::error_code ignored;
+    fs::rename(path(digest), folder_ / (digest.hex() + ".damaged"), ignored);
+}
+
 bool Snapshots::has(const Digest& digest) const {
     std::error_code error;
     return fs::is_regular_file(path(digest), error);

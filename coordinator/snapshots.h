@@ -28,6 +28,8 @@ public:
 
     /// The bytes, verified. errors: not_found; corrupt `digest_mismatch`; overloaded: above `limit` bytes
     [[nodiscard]] Result<Bytes> read(const Digest& digest, std::uint64_t limit) const;
+    /// Out of the way of one that is written anew, as <digest>.damaged: evidence, which its owner may remove.
+    void set_aside(const Digest& digest) const;
     [[nodiscard]] std::filesystem::path path(const Digest& digest) const;
     [[nodiscard]] bool has(const Digest& digest) const;
 

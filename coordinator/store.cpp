@@ -6,10 +6,16 @@
 #include <iterator>
 #include <system_error>
 
+#include <fmt/format.h>
+
 #include "common/json_lists.h"
+#include "common/log.h"
 #include "coordinator/audit_store.h"
+#include "coordinator/decisions.h"
 #include "coordinator/schema.h"
+#include "coordinator/store_check.h"
 #include "coordinator/store_load.h"
+#include "coordinator/store_repair.h"
 
 namespace causeway {
 namespace {
@@ -52,21 +58,62 @@ Result<Store> Store::open(const std::filesystem::path& state, StoreOptions optio
     if (options.must_exist && format == 0) {
         return lost(path);
     }
+    const auto migrations = options.migrations.empty() ? store_migrations() : options.migrations;
+    const auto present = static_cast<std::int64_t>(migrations.size());
+    if (format < 0 || format > present) {
+        return fail(ErrorKind::unsupported, "newer_format",
+                    fmt::format("{} has format {}, this build knows {}: a newer release wrote it; install that release",
+                                path.string(), format, present));
+    }
     Store store(std::move(database), std::move(options.unix_now));
-    TRY(store.migrate(path, options.migrations.empty() ? store_migrations() : options.migrations));
-    TRY(store.raise_epoch());
+    TRY_ASSIGN(const auto beside, read_head(state));
+    if (format > 0) {
+        TRY(store.check(state, beside));
+    }
+    store.database_.at_close(Database::AtClose::fold);
+    TRY(store.migrate(path, migrations));
+    TRY(store.database_.fold_log());
+    TRY_ASSIGN(store.journal_, StoreJournal::attach(store.database_, state));
+    TRY(store.raise_epoch(beside));
     return store;
+}
+
+// A copy that a backup made is older on purpose: its mark stands for the head (restore_copy). What can be made from the
+// rows alone is made anew, and said: indexes, sums.
+Status Store::check(const std::filesystem::path& state, const HeadContents& beside) {
+    const HeadContents nothing;
+    TRY_ASSIGN(auto mark, database_.prepare("SELECT 1 FROM meta WHERE key = 'copied'"));
+    TRY_ASSIGN(const auto copied, mark.next());
+    TRY_ASSIGN(const auto found, look_at_store(database_, copied ? nothing : beside));
+    TRY(require_whole(database_, state, found));
+    TRY_ASSIGN(auto wrong, database_.integrity());
+    if (!wrong.empty()) {
+        TRY(database_.run_script("REINDEX"));
+        TRY_ASSIGN(const auto still, database_.integrity());
+        if (!still.empty()) {
+            return fail(ErrorKind::corrupt, "database_corrupt",
+                        (state / "coordinator.db").string() + " is damaged though its rows are whole (" + still +
+                            "): `causeway doctor --repair --state " + state.string() + "` writes it anew");
+        }
+        log_warn("coordinator", "an index of the store was damaged (" + wrong + ") and has been made anew");
+    }
+    if (found.sums_damaged) {
+        log_warn("coordinator", "the store's sums were damaged, its rows are whole: the sums have been made anew");
+        TRY(database_.transaction("sums", [&] { return write_sums(database_, found.sums, found.head); }));
+    }
+    const auto lags = !beside.empty() && !copied && beside.last().sequence < found.head.sequence;
+    if (beside.damaged || (beside.empty() && found.head.sequence > 0 && !copied)) {
+        log_warn("coordinator", "coordinator.head was damaged or is missing, the store is whole: it begins anew");
+    } else if (lags || beside.torn) {
+        log_info("coordinator", "coordinator.head lagged behind the store, as after a power cut: it begins anew");
+    }
+    return {};
 }
 
 // The copy is taken before the transaction: whatever a migration does, the old folder can be had back.
 Status Store::migrate(const std::filesystem::path& path, std::span<const char* const> migrations) {
     TRY_ASSIGN(const auto format, single_integer(database_, "PRAGMA user_version"));
     const auto present = static_cast<std::int64_t>(migrations.size());
-    if (format > present) {
-        return fail(ErrorKind::unsupported, "newer_format",
-                    path.string() + " has format " + std::to_string(format) + ", this build knows " +
-                        std::to_string(present) + ": a newer release wrote it; install that release");
-    }
     if (format > 0 && format < present) {
         TRY(database_.copy_to(path.string() + ".format-" + std::to_string(format)));
     }
@@ -77,16 +124,21 @@ Status Store::migrate(const std::filesystem::path& path, std::span<const char* c
         for (auto n = format; n < present; ++n) {
             TRY(database_.run_script(migrations[static_cast<std::size_t>(n)]));
         }
-        return database_.run_script("PRAGMA user_version=" + std::to_string(present));
+        TRY(database_.run_script("PRAGMA user_version=" + std::to_string(present)));
+        // Columns may have come to rows: all sums are new, and so is the chain.
+        TRY_ASSIGN(const auto tables, summed_tables(database_));
+        TRY_ASSIGN(const auto sums, read_sums(database_, tables));
+        TRY_ASSIGN(const auto before, stored_head(database_));
+        return write_sums(database_, sums, {before->sequence + 1, before->chain, total_of(sums)});
     });
 }
 
 // A transaction of its own, before anything is promised: no two processes ever speak under one epoch, even when the
 // first died before it said a word.
-Status Store::raise_epoch() {
+Status Store::raise_epoch(const HeadContents& beside) {
     TRY(database_.transaction("epoch", [&] {
         const auto raised = database_.run_script("UPDATE meta SET value = value + 1 WHERE key = 'epoch'");
-        return raised ? restore_copy() : raised;
+        return raised ? restore_copy(beside) : raised;
     }));
     TRY_ASSIGN(const auto epoch, single_integer(database_, "SELECT value FROM meta WHERE key = 'epoch'"));
     epoch_ = static_cast<std::uint64_t>(epoch);
@@ -95,8 +147,9 @@ Status Store::raise_epoch() {
 
 // Of a copy that a backup made (its mark: coordinator/backup.cpp), at its first start. What happened since is not known
 // here. Epochs count starts, and there is less than one a second: the second of this start is above all of them, those
-// of earlier starts from the same copy too. A token that was unused then may be used by now, and works no more.
-Status Store::restore_copy() {
+// of earlier starts from the same copy too. A token that was unused then may be used by now, and works no more. Where a
+// head lies beside the copy, it has been put into its old folder: revocations that the head knows stay.
+Status Store::restore_copy(const HeadContents& beside) {
     TRY_ASSIGN(auto query, database_.prepare("SELECT value FROM meta WHERE key = 'copied'"));
     TRY_ASSIGN(const auto copied, query.next());
     if (!copied) {
@@ -108,6 +161,7 @@ Status Store::restore_copy() {
     TRY_ASSIGN(auto raise, database_.prepare("UPDATE meta SET value = MAX(value, ?) WHERE key = 'epoch'"));
     TRY(raise.bind(now_s).run());
     TRY(database_.run_script("DELETE FROM tokens WHERE used_by IS NULL; DELETE FROM meta WHERE key = 'copied'"));
+    TRY(apply_revocations(database_, beside));
     TRY(AuditStore(database_).add(audit_line(now_s, "federation.restored", detail.set("tokens_dropped", tokens))));
     return {};
 }
@@ -277,6 +331,38 @@ Status Store::pin_model(const Digest& model) {
     return database_.transaction("pin", [&]() -> Status {
         TRY_ASSIGN(auto write, database_.prepare("INSERT OR IGNORE INTO pins VALUES (?)"));
         return write.bind(model).run();
+    });
+}
+
+// Decisions of the first round that is done again stay: they say who takes part. Those of later ones are made again.
+Status Store::rewind(ExperimentId experiment, std::uint32_t to, const std::string& why) {
+    return database_.transaction("rewind", [&]() -> Status {
+        TRY_ASSIGN(auto query,
+                   database_.prepare("SELECT round, model FROM commits WHERE experiment = ? AND round > ?"));
+        query.bind(experiment, to);
+        std::vector<SaveDecision> redo;
+        for (;;) {
+            TRY_ASSIGN(const auto found, query.next());
+            if (!found) {
+                break;
+            }
+            TRY_ASSIGN(const auto model, query.digest(1));
+            redo.push_back({experiment, static_cast<std::uint32_t>(query.integer(0)), decisions::redo,
+                            Json::object().set("model", model.hex()).set("why", why)});
+        }
+        for (const auto* sql : {"DELETE FROM evaluations WHERE experiment = ? AND round > ?",
+                                "DELETE FROM participants WHERE experiment = ? AND round > ?",
+                                "DELETE FROM commits WHERE experiment = ? AND round > ?",
+                                "DELETE FROM decisions WHERE experiment = ? AND round > ? + 1 AND kind <> 'redo'"}) {
+            TRY_ASSIGN(auto drop, database_.prepare(sql));
+            TRY(drop.bind(experiment, to).run());
+        }
+        for (const auto& decision : redo) {
+            TRY(save(decision));
+        }
+        auto detail = Json::object().set("experiment", experiment).set("to_round", to).set("why", why);
+        TRY(AuditStore(database_).add(audit_line(unix_now_(), "experiment.rewound", detail)));
+        return {};
     });
 }
 

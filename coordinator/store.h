@@ -8,12 +8,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <set>
 #include <span>
 
 #include "common/time.h"
 #include "coordinator/database.h"
 #include "coordinator/recovered.h"
+#include "coordinator/store_journal.h"
 
 namespace causeway {
 
@@ -29,7 +31,9 @@ public:
     /// Opens STATE/coordinator.db (making it when there is none), migrates it and raises the epoch, durably.
     ///
     /// errors   unsupported `newer_format`: a newer release wrote it; refused `state_in_use`; corrupt `store_lost`: it
-    ///          had to exist and does not, or is empty
+    ///          had to exist and does not, or is empty; `store_damaged`, `store_behind`: it is not what was written, or
+    ///          older (store_check.h): nothing is changed then
+    /// cost     reads the whole database; some flushes
     static Result<Store> open(const std::filesystem::path& state, StoreOptions options = {});
 
     /// All of it or nothing, durable when it returns. Executing a commit or a status again changes nothing, so a step
@@ -51,6 +55,11 @@ public:
     Result<std::set<Digest>> named_models(std::uint32_t keep = 3);
     Status pin_model(const Digest& model);
 
+    /// Goes back to the commit of `to`, for the models behind it are damaged (coordinator/snapshot_check.h): their
+    /// rounds are done again, and the decision log says with which model each was committed. One transaction, and a
+    /// line of the audit log.
+    Status rewind(ExperimentId experiment, std::uint32_t to, const std::string& why);
+
     /// Risen by one at each open; of a restored copy, beyond every one that was used since it was taken.
     [[nodiscard]] std::uint64_t epoch() const { return epoch_; }
     [[nodiscard]] std::uint64_t flushes() const { return database_.flushes(); }
@@ -61,8 +70,9 @@ private:
     Store(Database database, std::function<std::int64_t()> unix_now)
         : database_(std::move(database)), unix_now_(std::move(unix_now)) {}
     Status migrate(const std::filesystem::path& path, std::span<const char* const> migrations);
-    Status raise_epoch();
-    Status restore_copy();
+    Status check(const std::filesystem::path& state, const HeadContents& beside);
+    Status raise_epoch(const HeadContents& beside);
+    Status restore_copy(const HeadContents& beside);
     Status save(const SaveExperiment& experiment);
     Status audit(const SaveExperiment& experiment, const std::string& before);
     Status save(const SaveDecision& decision);
@@ -73,6 +83,7 @@ private:
     /// True when this very commit is there already.
     Result<bool> is_repeated(const SaveCommit& commit);
 
+    std::unique_ptr<StoreJournal> journal_;  // hears of changes until the database is closed
     Database database_;
     std::function<std::int64_t()> unix_now_;
     std::uint64_t epoch_ = 0;

@@ -1,6 +1,7 @@
 // Rows are our own writing, but the file could have been damaged or edited: what does not parse is `corrupt`, not a
 // bug. Thread: the store thread.
 #include "common/json_lists.h"
+#include "coordinator/decisions.h"
 #include "coordinator/store_load.h"
 
 namespace causeway {
@@ -121,13 +122,17 @@ Status load_decisions(Database& database, ById& experiments) {
     const auto* sql = R"sql(
         WITH open AS (SELECT id, COALESCE((SELECT MAX(round) + 1 FROM commits WHERE experiment = x.id), parent_round)
             AS round FROM experiments AS x)
-        SELECT d.experiment, d.round, d.kind, d.detail
-            FROM open CROSS JOIN decisions AS d ON d.experiment = open.id AND d.round = open.round
+        SELECT d.experiment, d.round, d.kind, d.detail, d.round = open.round
+            FROM open CROSS JOIN decisions AS d ON d.experiment = open.id AND d.round >= open.round
             ORDER BY d.sequence)sql";
     return each_row(database, sql, [&](const Statement& row) -> Status {
         TRY_ASSIGN(auto detail, Json::parse(row.text(3), longest_stored_json));
         const auto id = id_of(row, 0);
-        experiments[id].decisions.push_back({id, round_of(row, 1), row.text(2), std::move(detail)});
+        if (row.text(2) == decisions::redo) {
+            TRY_ASSIGN(experiments[id].redo[round_of(row, 1)], digest_from_hex(detail["model"].text()));
+        } else if (row.integer(4) != 0) {
+            experiments[id].decisions.push_back({id, round_of(row, 1), row.text(2), std::move(detail)});
+        }
         return {};
     });
 }

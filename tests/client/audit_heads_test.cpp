@@ -5,6 +5,7 @@
 #include <catch2/catch.hpp>
 
 #include "client/audit_heads.h"
+#include "common/file.h"
 #include "tests/temporary_folder.h"
 
 namespace causeway::node {
@@ -56,6 +57,31 @@ TEST_CASE("a file that is no list of heads is reported and not written over", "[
         REQUIRE(!opened);
         CHECK(opened.error().code == "state_damaged");
     }
+}
+
+TEST_CASE("a flipped byte in the noted heads is found; the node keeps the file aside and goes on", "[client]") {
+    const TemporaryFolder folder;
+    {
+        auto known = AuditHeads::open(folder.path);
+        REQUIRE(known);
+        REQUIRE(known->note("ours", sha256("one")));
+        REQUIRE(known->note("ours", sha256("two")));
+    }
+    const auto file = folder.path / "audit_heads";
+    const auto good = *read_file(file, 1 << 20);
+    for (std::size_t i = 0; i + 1 < good.size(); ++i) {  // the last is the line's end
+        auto bad = good;
+        bad[i] ^= std::byte{1};
+        REQUIRE(write_file_durably(file, bad));
+        INFO("byte " << i);
+        REQUIRE(!AuditHeads::open(folder.path));
+    }
+    auto anew = AuditHeads::open_or_begin(folder.path);
+    REQUIRE(anew);
+    CHECK(anew->heads().empty());
+    CHECK(std::filesystem::exists(folder.path / "audit_heads.damaged"));
+    REQUIRE(anew->note("ours", sha256("three")));
+    CHECK(AuditHeads::open(folder.path)->heads().size() == 1);
 }
 
 }  // namespace causeway::node

@@ -205,6 +205,34 @@ TEST_CASE("a damaged state file is named, at any byte, and never taken for state
     }
 }
 
+TEST_CASE("a damaged update without state is set aside and made again; with state it is refused", "[unit][state]") {
+    for (const bool with_state : {false, true}) {
+        const TemporaryFolder temporary;
+        {
+            auto folder = reopen(temporary);
+            REQUIRE(folder.hold(held_of(1), with_state ? sections_of(1) : StateSections{}, update_of(1)));
+        }
+        const auto good = *read_file(pending_file(temporary), 1 << 20);
+        for (std::size_t i = 0; i < good.size(); ++i) {
+            auto bad = good;
+            bad[i] ^= std::byte{0x21};
+            REQUIRE(write_file_durably(pending_file(temporary), bad));
+            auto folder = StateFolder::open(temporary.path);
+            INFO("byte " << i << (with_state ? " with state" : " without state"));
+            if (with_state) {
+                REQUIRE(!folder);
+                CHECK(folder.error().code == "state_damaged");
+                continue;
+            }
+            REQUIRE(folder);
+            CHECK(folder->held()->empty());
+            CHECK(*read_file(pending_file(temporary).string() + ".damaged", 1 << 20) == bad);
+            hold(*folder, 1);  // made again
+            CHECK(folder->held()->size() == 1);
+        }
+    }
+}
+
 TEST_CASE("an experiment that is over leaves nothing behind, others stay", "[unit][state]") {
     const TemporaryFolder temporary;
     auto folder = reopen(temporary);
