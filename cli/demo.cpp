@@ -33,7 +33,7 @@ Result<fs::path> make_folder(const std::string& given) {
 Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
     LocalOptions local;
     TRY_ASSIGN(local.experiment, load_experiment(options.example, options.set));
-    require_all(local.experiment, options.clients);
+    TRY(require_all(local.experiment, options.clients));
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
     TRY(refuse_other_datasets(local.experiment, paths));
     TRY_ASSIGN(local.dataset, find_dataset(local.experiment.data.dataset, paths));

@@ -319,7 +319,7 @@ std::vector<Field> sync_fields() {
         {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,
          .unit = "clients",
          .doc = "Clients that must be in session before a round is drawn; when left out, enough that no group stays "
-                "empty.",
+                "empty and that a `quorum` given as a count can be reached.",
          .example = "3"},
         {.path = "sync.start_timeout", .access = MEMBER(sync.start_timeout), .least = 1, .most = max_seconds,
          .doc = "How long to wait for `min_clients` before the experiment fails.", .example = R"("10m")"},

@@ -4,8 +4,8 @@
 //   selection {"rule", "there", "drawn", "left_out": {node: why}}   why of those there some do not take part; at most
 //            128 names. not_drawn, busy, away (dropped before, and not back), other_build
 //   compute  {"node", "software", "signature"}          drawn for the first time, or with another signature than before
-//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed,
-//            no_progress, revoked
+//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, gone, silent, declined,
+//            transfer_failed, no_progress, revoked
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
 //   groups   {"groups": [[names]], "hosts": [name per group], "examples": {name: declared},

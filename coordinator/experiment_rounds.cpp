@@ -62,9 +62,9 @@ void ExperimentMachine::check_round(Turn turn) {
         return;
     }
     if (const auto fault = round_->machine_fault(); !fault.empty()) {
-        pause(fault);
+        pause(fault, turn.effects);
     } else if (!retry_.job) {
-        go_on();
+        go_on(turn.effects);
     }
     for (auto& [node, code] : round_->take_dropped()) {
         clock_.left(turn.now, node, code);
@@ -97,7 +97,7 @@ void ExperimentMachine::check_round(Turn turn) {
 /// The next model is on the disk under its digest; only now can a transaction name it.
 void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) {
     if (phase_ == Phase::finishing && snapshot.round == round_->number()) {
-        job_done();
+        job_done(turn.effects);
         snapshot.round == 0 ? commit_statistics(turn, snapshot) : commit(turn, snapshot);
     }
 }

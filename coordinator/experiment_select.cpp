@@ -38,6 +38,9 @@ bool ExperimentMachine::enough(std::size_t eligible) const {
 
 std::vector<std::string> ExperimentMachine::usable(const Turn& turn) const {
     auto names = eligible(turn);
+    if (expects_members(turn)) {
+        return {};
+    }
     return enough(names.size()) ? names : std::vector<std::string>{};
 }
 

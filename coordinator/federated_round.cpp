@@ -78,7 +78,8 @@ void FederatedRound::ready(Instant now, const std::string& node, SessionId sessi
 }
 
 /// What is being pulled goes on being pulled: if it ends well it counts, whoever is silent by then.
-void FederatedRound::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
+void FederatedRound::lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+                          CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
         return;
@@ -89,7 +90,7 @@ void FederatedRound::lost(Instant now, const std::string& node, bool session_gon
     place->offer.reset();
     place->machine_fault.clear();
     place->retry_at = never;
-    const bool suspected = place->lease.suspect(now);
+    const bool suspected = place->lease.suspect(now, grace);
     account(*place);
     if (suspected) {
         tick(now, effects);  // with rejoin = 0 suspicion drops at once
@@ -342,10 +343,12 @@ void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
         if (!place.live()) {
             continue;
         }
-        if (late) {
+        if (late && place.lease.state() == MemberLease::State::suspected) {
+            drop(node, place, absence(place.session), "it did not come back before the round closed", effects);
+        } else if (late) {
             drop(node, place, "straggler_deadline", "the round closed before the update came", effects);
         } else if (place.lease.expired(now)) {
-            drop(node, place, "silent", "not heard of for longer than sync.rejoin", effects);
+            drop(node, place, absence(place.session), "not heard of for longer than sync.rejoin", effects);
         } else if (now >= place.hangs_at()) {
             drop(node, place, "no_progress",
                  "it is there, but its training has not moved for " +
@@ -448,7 +451,7 @@ void FederatedRound::account(Place& place) {
     }
 }
 
-Json FederatedRound::status() const {
+Json FederatedRound::status(Instant now) const {
     auto rows = Json::array();
     for (const auto& [node, place] : members_) {
         const char* state = place.in_sum                               ? "counted"
@@ -458,13 +461,17 @@ Json FederatedRound::status() const {
                             : place.lease.over()                       ? "over"
                             : place.lease.holds(place.lease.attempt()) ? "working"
                                                                        : "away";
-        rows.push(Json::object()
-                      .set("node", node)
-                      .set("state", state)
-                      .set("attempt", place.lease.attempt())
-                      .set("step", place.progress.step)
-                      .set("steps", place.progress.steps)
-                      .set("reason", place.drop_code.empty() ? Json() : Json(place.drop_code)));
+        auto row = Json::object()
+                       .set("node", node)
+                       .set("state", state)
+                       .set("attempt", place.lease.attempt())
+                       .set("step", place.progress.step)
+                       .set("steps", place.progress.steps)
+                       .set("reason", place.drop_code.empty() ? Json() : Json(place.drop_code));
+        if (place.live() && place.lease.state() == MemberLease::State::suspected) {
+            add_wait(row, now, place.session, place.lease.deadline(), stopped_at_ ? never : closes_at_);
+        }
+        rows.push(std::move(row));
     }
     return rows;
 }

@@ -29,7 +29,9 @@ public:
 
     void ready(Instant now, const std::string& node, SessionId session, const Digest& held,
                CoordinatorEffects& effects) override;
-    void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) override;
+    using Round::lost;
+    void lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+              CoordinatorEffects& effects) override;
     void expel(const std::string& node, const std::string& code, const std::string& message,
                CoordinatorEffects& effects) override;
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) override;
@@ -47,7 +49,7 @@ public:
     [[nodiscard]] std::uint32_t possible() const override;
     [[nodiscard]] std::string why_missing() const override;
     [[nodiscard]] std::string machine_fault() const override;
-    [[nodiscard]] Json status() const override;
+    [[nodiscard]] Json status(Instant now) const override;
 
 private:
     /// What a member adds to the sums.

@@ -22,6 +22,7 @@ constexpr std::size_t link_command_limit = 65'536;        // owners wait when th
 constexpr std::size_t backlog_limit = 64;                 // events that an owner has not taken: we stop reading
 constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
+constexpr int most_listened_turns = 64;  // who keeps talking keeps nobody from being heard out
 constexpr Duration last_words = std::chrono::milliseconds(500);
 constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
 constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
@@ -80,9 +81,10 @@ struct RelaysCommand {
 struct RelayUseCommand {
     std::shared_ptr<BoundedQueue<std::vector<RelayUse>>> answer;
 };
+struct ListenCommand {};
 struct StopCommand {};
 using LinkCommand = std::variant<DialCommand, SendMessage, CloseCommand, PaceCommand, UseCommand, AllowCommand,
-                                 RelaysCommand, RelayUseCommand, StopCommand>;
+                                 RelaysCommand, RelayUseCommand, ListenCommand, StopCommand>;
 
 LinkEnd end_of(const std::optional<Credentials>& credentials) {
     return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
@@ -123,6 +125,7 @@ struct Link::State final : LinkPort {
     std::vector<pollfd> polled;
     std::map<ConnectionId, LinkEvents*> queue_of_connection;  // those whose events do not go to the control queue
     std::deque<LinkEvent> backlog;                            // not taken by their queue yet
+    std::optional<int> listened;                              // asked: turns that have read since
     SharedTraffic traffic;
     SharedTraffic stream_traffic;
     SharedTraffic bulk_traffic;
@@ -202,6 +205,8 @@ struct Link::State final : LinkPort {
             core->allow_relays(std::move(relaying->pairs));
         } else if (const auto* asked = std::get_if<RelayUseCommand>(&command)) {
             asked->answer->push(core->relay_use());
+        } else if (std::holds_alternative<ListenCommand>(command)) {
+            listened = 0;
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -247,6 +252,10 @@ struct Link::State final : LinkPort {
         for (auto& event : core->take_events()) {
             backlog.push_back(std::move(event));
         }
+        if (heard_out()) {
+            listened.reset();
+            backlog.emplace_back(PeersRead{});
+        }
         while (!backlog.empty()) {
             const auto id = connection_of(backlog.front());
             const bool ends = std::holds_alternative<PeerClosed>(backlog.front());
@@ -270,6 +279,15 @@ struct Link::State final : LinkPort {
         for (auto& entry : dialled) {
             entry.second.read(*core, now, unix_s);
         }
+    }
+    /// What came before the question was there for a wait after it, and that turn or a later one has read all of it.
+    bool heard_out() {
+        if (!listened || backlog.size() >= backlog_limit || ++*listened < 2) {
+            return false;
+        }
+        bool more = false;
+        for_sockets(true, [&](MonitoredSocket& socket) { more = socket.has_more() || more; });
+        return !more || *listened >= most_listened_turns;
     }
     void close_ended() {
         for (const auto id : std::exchange(ended, {})) {
@@ -302,7 +320,7 @@ struct Link::State final : LinkPort {
             polled.push_back({socket.monitor_descriptor(), POLLIN, 0});
         });
         waits = true;
-        more = more || commands.size() > 0;
+        more = more || commands.size() > 0 || listened;
         const auto patience = backlog.empty() ? std::clamp<Duration>(core->due() - real_now(), {}, stall / 2) : again;
         const timespec limit{0, more ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count()};
         ::ppoll(polled.data(), polled.size(), &limit, nullptr);
@@ -438,6 +456,10 @@ void Link::close(ConnectionId connection, Error why) {
 }
 void Link::set_pace(ConnectionId connection, Pace pace) {
     state_->put(PaceCommand{connection, pace}, State::Wake::no);  // within a turn's patience is soon enough
+}
+
+void Link::listen() {
+    state_->put(ListenCommand{});
 }
 
 void Link::allow_streams(std::vector<StreamPeer> peers) {
