@@ -92,6 +92,8 @@ void ExperimentMachine::resume(Turn turn) {
     for (const auto& decision : recovered_decisions_) {
         if (decision.kind == decisions::cohort) {
             cohort = texts_of(decision.detail["members"]);
+        } else if (decision.kind == decisions::late) {
+            latecomers_.restore(decision.detail["nodes"]);
         }
     }
     if (records_.empty() && cohort.empty()) {
@@ -108,6 +110,9 @@ void ExperimentMachine::resume(Turn turn) {
         round_->restore(decision);
         if (decision.kind == decisions::dropped || decision.kind == decisions::refused) {
             clock_.left(turn.now, decision.detail["node"].text(), decision.detail["code"].text());
+            if (decisions::is_late(decision.detail["code"].text())) {
+                latecomers_.missed(decision.detail["node"].text(), round_->number());
+            }
         }
     }
     assign_present(turn);

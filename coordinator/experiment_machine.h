@@ -22,6 +22,7 @@
 #include "configs/experiment.h"
 #include "coordinator/client_evaluation.h"
 #include "coordinator/effects.h"
+#include "coordinator/latecomers.h"
 #include "coordinator/membership.h"
 #include "coordinator/recovered.h"
 #include "coordinator/relay_texts.h"
@@ -171,6 +172,7 @@ private:
     [[nodiscard]] std::vector<std::string> draw_cohort(const Turn& turn, std::uint32_t round,
                                                        std::vector<Persist>& log);
     [[nodiscard]] bool of_this_build(const Member& member) const;
+    [[nodiscard]] bool can_do_without(const std::vector<std::string>& punctual) const;
     void log_selection(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
                        std::vector<Persist>& log) const;
     void log_compute(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
@@ -241,6 +243,7 @@ private:
     std::map<std::string, double> turn_seconds_;  // of each client, its last turn
     RoundHistory records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
+    Latecomers latecomers_;
     std::map<std::string, std::string> lapsed_;  // dropped (code) and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
     std::set<std::uint32_t> evaluating_here_;  // of these, those that this machine computes

@@ -16,7 +16,8 @@ FederatedRound::FederatedRound(RoundPlan plan, Instant now)
     : Round(std::move(plan)),
       closes_at_(plan_.straggler_deadline > Duration::zero() ? now + plan_.straggler_deadline : never) {
     for (const auto& node : plan_.cohort) {
-        const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
+        const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now),
+                                                        .tried = plan_.tried.contains(node)});
         account(place.first->second);
     }
 }
@@ -336,17 +337,20 @@ std::string FederatedRound::machine_fault() const {
 void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
     keep_clock(now);
     const bool late = !stopped_at_ && now >= closes_at_ && sums_.live > 0;
-    if (!late && (dues_.empty() || *dues_.begin() > now)) {
+    const bool all_in = sums_.tried > 0 && sums_.live == sums_.tried && sums_.faulty == 0;
+    if (!late && !all_in && (dues_.empty() || *dues_.begin() > now)) {
         return;
     }
     for (auto& [node, place] : members_) {
         if (!place.live()) {
             continue;
         }
-        if (late && place.lease.state() == MemberLease::State::suspected) {
+        if (all_in && place.tried) {
+            drop(node, place, "not_waited_for", "the round closed without it, as all others were done", effects);
+        } else if (late && place.lease.state() == MemberLease::State::suspected) {
             drop(node, place, absence(place.session), "it did not come back before the round closed", effects);
         } else if (late) {
-            drop(node, place, "straggler_deadline", "the round closed before the update came", effects);
+            drop(node, place, "straggler_deadline", "the round closed before the update came; until it is in time nobody waits for this node again", effects);
         } else if (place.lease.expired(now)) {
             drop(node, place, absence(place.session), "not heard of for longer than sync.rejoin", effects);
         } else if (now >= place.hangs_at()) {
@@ -367,7 +371,7 @@ Round::Outcome FederatedRound::outcome() const {
     if (possible() < quorum()) {
         return Outcome::quorum_lost;
     }
-    if (sums_.undecided > 0) {
+    if (sums_.undecided > 0 || sums_.tried > 0) {  // who is only tried is let go by the next tick
         return Outcome::open;
     }
     return sums_.weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
@@ -431,13 +435,15 @@ void FederatedRound::account(Place& place) {
     const auto before = place.share;
     auto& now = place.share;
     now.live = place.live();
-    now.undecided = !place.lease.over() || place.absorbing;
+    now.undecided = (!place.lease.over() && !place.tried) || place.absorbing;
+    now.tried = place.live() && place.tried;
     now.possible = place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
     now.faulty = !place.lease.over() && !place.machine_fault.empty();
     now.weight = place.in_sum ? place.in_sum->weight : 0;
     now.due = place.live() ? std::min({place.lease.deadline(), place.retry_at, place.hangs_at()}) : never;
     sums_.live += now.live - before.live;
     sums_.undecided += now.undecided - before.undecided;
+    sums_.tried += now.tried - before.tried;
     sums_.possible += now.possible - before.possible;
     sums_.faulty += now.faulty - before.faulty;
     sums_.weight += now.weight - before.weight;

@@ -55,7 +55,8 @@ private:
     /// What a member adds to the sums.
     struct Share {
         std::uint32_t live = 0;
-        std::uint32_t undecided = 0;  // not over, or its update may be in the sum already
+        std::uint32_t undecided = 0;  // waited for and not over, or its update may be in the sum already
+        std::uint32_t tried = 0;      // live, and not waited for
         std::uint32_t possible = 0;   // has counted or still may
         std::uint32_t faulty = 0;     // this machine cannot take its update
         std::int64_t weight = 0;
@@ -63,6 +64,7 @@ private:
     };
     struct Place {
         MemberLease lease;
+        bool tried = false;                   // nobody waits for it
         SessionId session = 0;                // 0: none
         std::optional<HeldUpdate> offer;      // under the current attempt
         std::optional<HeldUpdate> absorbing;  // asked for and not answered

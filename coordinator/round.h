@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ struct RoundPlan {
     Duration rejoin{};
     Duration first_wait{};          // for a member without a session at the opening
     Duration straggler_deadline{};  // 0: none
+    std::set<std::string> tried{};  // of the cohort: counts if it comes, and nobody waits for it
 };
 
 /// Two nodes that may exchange streams: now, or as soon as their turn comes.
@@ -104,7 +106,7 @@ public:
     [[nodiscard]] std::uint32_t number() const { return plan_.assignment.lease.round; }
     [[nodiscard]] const RoundPlan& plan() const { return plan_; }
     [[nodiscard]] std::uint32_t quorum() const {
-        return plan_.quorum.of(static_cast<std::uint32_t>(plan_.cohort.size()));
+        return plan_.quorum.of(static_cast<std::uint32_t>(plan_.cohort.size() - plan_.tried.size()));
     }
     /// Nodes that were dropped since the last call, with the code: drawn again only after they resync.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> take_dropped() {
