@@ -160,8 +160,8 @@ std::string demo_client_name(std::uint32_t index) {
     return fmt::format("client-{}", index + 1);
 }
 
-/// All have joined before it is submitted, so with a smaller cohort as many as it draws are enough. What so many clients
-/// can never meet is said of what was written, or of --clients.
+/// All have joined before it is submitted, so with a smaller cohort as many as it draws are enough. What so many
+/// clients can never meet is said of what was written, or of --clients.
 Status require_all(Experiment& experiment, std::uint32_t clients) {
     auto& sync = experiment.sync;
     sync.min_clients = std::min(clients, sync.cohort.of(clients));

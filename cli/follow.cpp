@@ -4,19 +4,19 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <thread>
 
 #include <fmt/format.h>
 
 #include "cli/experiment_file.h"
 #include "cli/live_view.h"
+#include "common/queue.h"
 #include "common/text.h"
 
 namespace causeway::cli {
 namespace {
 
-constexpr Duration first_pause = std::chrono::milliseconds(250);
-constexpr Duration longest_pause = std::chrono::seconds(2);
+constexpr Duration first_return_pause = std::chrono::milliseconds(250);
+constexpr Duration longest_return_pause = std::chrono::seconds(2);
 constexpr int exit_interrupted = 130;  // as a shell says of SIGINT
 
 std::string own_command(const char* verb, std::uint64_t id, const std::string& state) {
@@ -53,12 +53,13 @@ Result<bool> come_back(Following& following, const Error& why, const Patient& pa
              .set("experiment", following.id)
              .set("reason", why.message)
              .set("reconnect_s", seconds(following.reconnect)));
+    BoundedQueue<int> nothing(1);
     const auto deadline = real_now() + following.reconnect;
-    for (auto pause = first_pause; real_now() < deadline; pause = std::min(2 * pause, longest_pause)) {
+    for (auto pause = first_return_pause; real_now() < deadline; pause = std::min(2 * pause, longest_return_pause)) {
         if (patient && !patient()) {
             return false;
         }
-        std::this_thread::sleep_for(std::min(pause, std::max(deadline - real_now(), Duration::zero())));
+        (void)nothing.pop_for(std::min(pause, std::max(deadline - real_now(), Duration::zero())));
         auto session = OperatorSession::connect(following.state);
         if (session) {
             following.session = *std::move(session);
@@ -92,7 +93,7 @@ Status follow_on(Following& following, const std::string& verb, const std::funct
     }
 }
 
-Json about(std::uint64_t id) {
+Json about_followed(std::uint64_t id) {
     return Json::object().set("experiment", id);
 }
 
@@ -103,7 +104,8 @@ FollowInterrupt::FollowInterrupt(Output output) : output_(output), signal_([] { 
 void FollowInterrupt::leave_running(std::uint64_t id, const std::string& state) {
     signal_.set([id, state, output = output_] {
         output.object(Json::object().set("event", "left").set("experiment", id));
-        output.line(fmt::format("{}experiment {} goes on without this command\nfollow it again: {}\nstop it for good: {}",
+        output.line(fmt::format("{}experiment {} goes on without this command\nfollow it again: {}\nstop it for good: "
+                                "{}",
                                 at_terminal() ? "\r\033[K" : "", id, own_command("watch", id, state),
                                 own_command("cancel", id, state)));
         std::fflush(stdout);
@@ -130,7 +132,7 @@ Result<int> follow_experiment(Following following) {
         if (output.json) {
             return true;
         }
-        const auto status = following.session->ask("experiment.status", about(following.id));
+        const auto status = following.session->ask("experiment.status", about_followed(following.id));
         if (!status) {
             return true;  // a lost connection shows in what is followed
         }
@@ -149,7 +151,7 @@ Result<int> follow_experiment(Following following) {
         return true;
     };
     TRY(follow_on(
-        following, "experiment.watch", [&] { return about(following.id).set("from", next); }, each, idle, {},
+        following, "experiment.watch", [&] { return about_followed(following.id).set("from", next); }, each, idle, {},
         [&](const std::string& text, const Json& event) { view.note(text, event); }));
     if (code == exit_done) {
         output.line("next: " + own_command("export", following.id, following.state));
@@ -161,7 +163,7 @@ Result<Json> await_end(Following following, const Patient& patient) {
     Json done;
     const auto output = following.output;
     TRY(follow_on(
-        following, "experiment.wait", [&] { return about(following.id); },
+        following, "experiment.wait", [&] { return about_followed(following.id); },
         [&](const Json& event) {
             done = event;
             return true;

@@ -1,5 +1,5 @@
-// Following an experiment to its end, over as many sessions as that takes: a coordinator that is restarted or away for a
-// while ends no command. Main thread only.
+// Following an experiment to its end, over as many sessions as that takes: a coordinator that is restarted or away for
+// a while ends no command. Main thread only.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Following {
     Output output;
 };
 
-/// Ctrl-C ends the command and not the experiment, and from leave_running() on it says so. Made before any other thread.
+/// Ctrl-C ends the command and not the experiment, and from leave_running() on it says so. Made before other threads.
 class FollowInterrupt {
 public:
     explicit FollowInterrupt(Output output);

@@ -11,7 +11,7 @@
 
 namespace causeway::cli {
 
-/// "waits for client-2 (gone), up to 43s more (sync.rejoin)", from the answer of `experiment.status`; empty: for nobody.
+/// "waits for client-2 (gone), up to 43s more (sync.rejoin)", from what `experiment.status` says; empty: for nobody.
 [[nodiscard]] std::string away_text(const Json& status);
 
 class LiveView {

@@ -4,8 +4,8 @@
 //   selection {"rule", "there", "drawn", "left_out": {node: why}}   why of those there some do not take part; at most
 //            128 names. not_drawn, busy, away (dropped before, and not back), other_build
 //            late (Latecomers: it rests)
-//   late     {"nodes": {node: {"misses", "again", "tried"}}}   members that were too late: from which round each is tried
-//            again, and for whom this round is a try, in which it is not waited for (coordinator/latecomers.h)
+//   late     {"nodes": {node: {"misses", "again", "tried"}}}   members that were too late: from which round each is
+//            tried again, and for whom this round is a try, in which it is not waited for (coordinator/latecomers.h)
 //   compute  {"node", "software", "signature"}          drawn for the first time, or with another signature than before
 //   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, not_waited_for, gone, silent,
 //            declined, transfer_failed, no_progress, revoked

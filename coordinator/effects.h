@@ -151,7 +151,8 @@ struct RoundsRead {
 };
 
 using CoordinatorEvent =
-    std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick, StoodStill,
+    std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
+                 StoodStill,
                  ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed,
                  LinkMeasured, RoundsRead>;
 
@@ -269,7 +270,7 @@ struct CoordinatorEffects {
     std::vector<Send> send;
     std::vector<CloseSession> close;
     std::vector<Job> jobs;
-    std::vector<std::string> say;  // lines of this process's log that no persist stands for, said at once
+    std::vector<std::string> say;  // lines of this process's log that no persist stands for
     Instant wake_at = never;
 };
 

@@ -77,7 +77,8 @@ std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::u
                               .round = round};
     auto cohort = select(selection, candidates);
     if (!waited_for) {  // beside the others: it takes nobody's place
-        std::ranges::copy_if(names, std::back_inserter(cohort), [&](const auto& name) { return latecomers_.tried(name); });
+        std::ranges::copy_if(names, std::back_inserter(cohort),
+                             [&](const auto& name) { return latecomers_.tried(name); });
         std::ranges::sort(cohort);
     }
     for (const auto& name : cohort) {

@@ -350,7 +350,8 @@ void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
         } else if (late && place.lease.state() == MemberLease::State::suspected) {
             drop(node, place, absence(place.session), "it did not come back before the round closed", effects);
         } else if (late) {
-            drop(node, place, "straggler_deadline", "the round closed before the update came; until it is in time nobody waits for this node again", effects);
+            drop(node, place, "straggler_deadline",
+                 "the round closed before the update came; it is tried again later, and not waited for", effects);
         } else if (place.lease.expired(now)) {
             drop(node, place, absence(place.session), "not heard of for longer than sync.rejoin", effects);
         } else if (now >= place.hangs_at()) {
@@ -480,11 +481,6 @@ Json FederatedRound::status(Instant now) const {
         rows.push(std::move(row));
     }
     return rows;
-}
-
-FederatedRound::Place* FederatedRound::find(const std::string& node) {
-    const auto found = members_.find(node);
-    return found == members_.end() ? nullptr : &found->second;
 }
 
 Lease FederatedRound::lease_of(const Place& place) const {

@@ -88,7 +88,10 @@ private:
         [[nodiscard]] bool live() const { return !lease.over() && drop_code.empty(); }
     };
 
-    Place* find(const std::string& node);
+    Place* find(const std::string& node) {
+        const auto found = members_.find(node);
+        return found == members_.end() ? nullptr : &found->second;
+    }
     /// After every change of a place: brings the sums up to date.
     void account(Place& place);
     [[nodiscard]] Lease lease_of(const Place& place) const;

@@ -41,8 +41,8 @@ public:
     std::string close(Instant now, SessionId session);
     /// Forgets the node's sessions, an operator's too, and gives them: they are the caller's to close.
     std::vector<SessionId> revoke(std::string_view node);
-    /// This process did not run for a while (StoodStill): nodes whose sessions are closed at this very `now` gave up on us,
-    /// and are expected back within the grace of a restart.
+    /// This process did not run for a while (StoodStill): nodes whose sessions are closed at this very `now` gave up on
+    /// us, and are expected back within the grace of a restart.
     void stood_still(Instant now) { stood_still_at_ = now; }
     [[nodiscard]] bool just_stood_still(Instant now) const { return now == stood_still_at_; }
     [[nodiscard]] bool expects(std::string_view node) const { return expected_.contains(node); }

@@ -11,6 +11,7 @@
 
 #include "common/large_memory.h"
 #include "common/log.h"
+#include "wire/burst.h"
 #include "wire/link_core.h"
 #include "wire/shared_traffic.h"
 #include "wire/sockets.h"
@@ -24,35 +25,10 @@ constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue wa
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
 constexpr int most_listened_turns = 64;  // who keeps talking keeps nobody from being heard out
 constexpr Duration last_words = std::chrono::milliseconds(500);
-constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
-constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
-constexpr std::uint64_t many_gone = 255;  // connections that have ended, each of which leaves 8 KB of free pages
-constexpr std::uint64_t some_gone = 31;   // the same, when no more end: ZeroMQ lets go of them a little later
-constexpr Duration gone_time = std::chrono::milliseconds(250);
 constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
 constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
 constexpr Duration spare_time = std::chrono::seconds(10);  // large memory that rounds have not wanted for so long
-
-/// What leaves free pages behind, counted from the start: when much of it has come and no more than little since for a
-/// pause, or too much without one, the burst is over.
-struct Burst {
-    std::uint64_t little, much;
-    Duration pause;
-    std::uint64_t too_much = UINT64_MAX;
-    std::uint64_t when_quiet = 0, when_over = 0;
-    Instant quiet_since{};
-
-    bool is_over(Instant now, std::uint64_t so_far) {
-        if (so_far - when_quiet > little) {
-            when_quiet = so_far;
-            quiet_since = now;
-        }
-        const bool over = so_far - when_over > too_much || (so_far - when_over > much && now - quiet_since > pause);
-        when_over = over ? so_far : when_over;
-        return over;
-    }
-};
 
 struct DialCommand {
     ConnectionId connection = 0;

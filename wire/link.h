@@ -207,8 +207,8 @@ public:
     void allow_streams(std::vector<StreamPeer> peers);
     /// A coordinator's: whose streams are forwarded, in place of all said before. Call it whenever rosters are sent.
     void allow_relays(std::vector<RelayPair> pairs);
-    /// Asks for PeersRead, in the queue of control events: who has a deadline to keep hears everybody first. One question
-    /// at a time.
+    /// Asks for PeersRead, in the queue of control events: who has a deadline to keep hears everybody first. One
+    /// question at a time.
     void listen();
     /// One line for each pair that is allowed. cost: waits for a turn of the link thread. Not from that thread
     [[nodiscard]] std::vector<RelayUse> relay_use() const;

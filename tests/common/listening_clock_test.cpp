@@ -17,7 +17,7 @@ TEST_CASE("time goes on with turns, as long as they come often enough", "[common
     CHECK(clock.real_at(never) == never);
 }
 
-TEST_CASE("a process that stood still counts little of it, and nothing while it hears what has come", "[common][unit]") {
+TEST_CASE("a process that stood still counts little of it, and nothing while it hears what came", "[common][unit]") {
     ListeningClock clock(0s);
     CHECK(clock.turn(3600s) == 3600s);
     CHECK(clock.now() == ListeningClock::longest_gap);

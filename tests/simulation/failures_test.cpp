@@ -138,7 +138,7 @@ TEST_CASE("a power cut may leave a transaction that nobody heard of", "[sim][fau
     }
 }
 
-TEST_CASE("a clock that jumps by an hour is nobody's delay, and a clock that runs fast or slow changes no bit", "[sim]") {
+TEST_CASE("a clock that jumps by an hour is nobody's delay, and one that runs fast or slow changes no bit", "[sim]") {
     ScriptedWorld plain(2);
     plain.submit(experiment_text(3, patient_text));
     require_success(plain);

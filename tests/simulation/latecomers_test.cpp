@@ -1,4 +1,4 @@
-// Who can never be in time costs the others one deadline, not one a round; who can be again is a member like every other.
+// Who can never be in time costs the others one deadline, not one a round; who can be again is a member like others.
 #include <algorithm>
 
 #include <catch2/catch.hpp>
@@ -15,7 +15,8 @@ constexpr const char* late_sync = "quorum = \"50%\"\nmin_clients = 3\nstraggler_
 constexpr std::uint32_t late_rounds = 20;
 
 /// Rounds in which the node was dropped with that code.
-std::vector<std::uint32_t> rounds_dropped(const ScriptedWorld& scripted, const std::string& node, const std::string& code) {
+std::vector<std::uint32_t> rounds_dropped(const ScriptedWorld& scripted, const std::string& node,
+                                          const std::string& code) {
     std::vector<std::uint32_t> found;
     for (const auto& decision : scripted.world->log(1).decisions) {
         if (decision.kind == decisions::dropped && decision.detail["node"].text() == node &&
