@@ -1,9 +1,10 @@
 // The time in which a loop ran and listened: all that the deadlines of its machines count.
 //
 // A loop has a turn at least every `longest_wait`. A longer gap between two turns means that this process stood still
-// (stopped, its machine suspended, its thread blocked), and then nobody else is late. Of such a gap at most
-// `longest_gap` counts, and nothing of the time right after it, in which what waits in sockets and queues is heard. A
-// loop whose every turn is slow still comes to each of its deadlines, only later. The daemon's, the node's and the
+// (stopped, its machine suspended, its thread blocked), and then nobody else is late. Such a gap
+// does not count, nor does the time right after it, in which what waits in sockets and queues is heard. If the loop
+// stands still again in that time, at most `longest_gap` counts: one whose every turn is slow still comes to each of its
+// deadlines, only later. The daemon's, the node's and the
 // simulator's loops take the `now` of their machines from here; sockets and certificates go by the real clock.
 //
 // threads  reentrant
@@ -27,12 +28,12 @@ public:
     Duration turn(Instant real) {
         const auto gap = std::max(real - real_, Duration::zero());
         const bool stood_still = gap > longest_gap;
-        const bool heard_before = hearing_left_ == Duration::zero();
-        count(std::min(gap, longest_gap));
-        real_ = std::max(real_, real);
-        if (stood_still && heard_before) {
+        if (stood_still && hearing_left_ == Duration::zero()) {
             hearing_left_ = hearing;
+        } else {
+            count(std::min(gap, hearing_left_ + longest_gap));
         }
+        real_ = std::max(real_, real);
         return stood_still ? gap : Duration::zero();
     }
     /// Turns came all the while until this real instant, and nothing happened in them: the simulator does not run them.

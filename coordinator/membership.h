@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/listening_clock.h"
 #include "coordinator/effects.h"
 
 namespace causeway {
@@ -41,10 +43,12 @@ public:
     std::string close(Instant now, SessionId session);
     /// Forgets the node's sessions, an operator's too, and gives them: they are the caller's to close.
     std::vector<SessionId> revoke(std::string_view node);
-    /// This process did not run for a while (StoodStill): nodes whose sessions are closed at this very `now` gave up on
-    /// us, and are expected back within the grace of a restart.
+    /// This process did not run for a while (StoodStill): nodes whose sessions are closed now, or while what came
+    /// meanwhile is heard, gave up on us, and are expected back within the grace of a restart.
     void stood_still(Instant now) { stood_still_at_ = now; }
-    [[nodiscard]] bool just_stood_still(Instant now) const { return now == stood_still_at_; }
+    [[nodiscard]] bool just_stood_still(Instant now) const {
+        return stood_still_at_ && now <= *stood_still_at_ + ListeningClock::longest_gap;
+    }
     [[nodiscard]] bool expects(std::string_view node) const { return expected_.contains(node); }
     /// A client that declared the dataset, or with `hosts` a host.
     [[nodiscard]] bool expects_any(std::string_view dataset, bool hosts) const;
@@ -80,7 +84,7 @@ private:
     std::map<SessionId, Member> operators_;
     std::map<std::string, std::vector<DatasetDeclaration>> declared_;
     std::map<std::string, Expected, std::less<>> expected_;
-    Instant stood_still_at_ = never;
+    std::optional<Instant> stood_still_at_;
 };
 
 }  // namespace causeway
