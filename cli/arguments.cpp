@@ -21,6 +21,7 @@
 #include "cli/parser.h"
 #include "cli/plan_commands.h"
 #include "cli/stop_signal.h"
+#include "cli/follow_options.h"
 #include "common/log.h"
 #include "common/scratch.h"
 #include "common/text.h"
@@ -110,7 +111,7 @@ void add_file_command(Parser& parser, CLI::App& parent, const std::string& name,
     add_set(app, options->set);
     if (name == "submit") {
         add_state(app, options->state);
-        app->add_flag("--watch", options->watch, "follow it to its end");
+        add_watch(app, options->watch, options->reconnect);
         add_number(app, "--priority", options->priority, 0, 1000, "its place in the queue: the highest starts first");
     }
 }
@@ -126,6 +127,7 @@ CLI::App* add_run_command(Parser& parser, CLI::App& parent, const std::string& n
     auto* app =
         command(parser, parent, name, about, "causeway experiment " + name + " --state ~/federation", options, run);
     name == "list" ? add_state(app, options->state) : add_chosen_experiment(app, options->state, options->experiment);
+    add_reconnect_where_followed(app, name, options->reconnect);
     return app;
 }
 
@@ -166,7 +168,7 @@ void add_history_commands(Parser& parser, CLI::App& parent) {
     add_chosen_experiment(app, resumed->state, resumed->experiment);
     add_number(app, "--rounds", resumed->rounds, 0, 1000000, "rounds in all, 0: as its file says");
     add_set(app, resumed->set);
-    app->add_flag("--watch", resumed->watch, "follow it to its end");
+    add_watch(app, resumed->watch, resumed->reconnect);
 
     auto replayed = std::make_shared<ReplayOptions>();
     app = command(parser, parent, "replay", "repeat its decision log here: every round must come to the same bits",
@@ -232,10 +234,9 @@ void add_experiments(Parser& parser) {
     add_run_command(parser, parent, "cancel", "stop one for good", std::make_shared<ExperimentOptions>(),
                     run_experiment_cancel);
     auto wait = std::make_shared<ExperimentOptions>();
-    add_run_command(parser, parent, "wait", "return when it has ended; exit code 0 only if it succeeded", wait,
-                    run_experiment_wait)
-        ->add_option("--timeout", wait->timeout, "give up after this long (exit code 4)")
-        ->type_name("DURATION");
+    add_timeout(add_run_command(parser, parent, "wait", "return when it has ended; exit code 0 only if it succeeded",
+                                wait, run_experiment_wait),
+                wait->timeout);
     auto exported = std::make_shared<ExperimentOptions>();
     app = add_run_command(parser, parent, "export", "fetch a committed model as safetensors or NPZ", exported,
                           run_experiment_export);

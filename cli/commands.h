@@ -126,11 +126,15 @@ struct InitOptions {
 };
 int run_experiment_init(const InitOptions& options, Output output);
 
+/// How long a command that follows an experiment waits for a coordinator that does not answer.
+constexpr const char* default_reconnect = "10m";
+
 struct FileOptions {
     std::string file;  // a path or an example's name
     std::vector<std::string> set;
     std::string state;  // submit only
     bool watch = false;
+    std::string reconnect = default_reconnect;
     std::uint32_t priority = 0;  // submit: 0 is what the file says
 };
 int run_experiment_validate(const FileOptions& options, Output output);
@@ -141,6 +145,7 @@ int run_experiment_fields(Output output);
 struct ExperimentOptions {
     std::string state;
     std::string experiment;              // number or name; empty: the latest
+    std::string reconnect = default_reconnect;  // watch, wait
     std::string timeout;                 // wait: empty is for ever, said so
     std::string out;                     // export
     bool force = false;
@@ -162,6 +167,7 @@ struct ResumeOptions {
     std::uint32_t rounds = 0;  // in all, 0: as its file says
     std::vector<std::string> set;
     bool watch = false;
+    std::string reconnect = default_reconnect;
 };
 int run_experiment_resume(const ResumeOptions& options, Output output);
 

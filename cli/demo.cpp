@@ -67,7 +67,7 @@ struct DemoFolder {
 Result<LocalOptions> local_options(const ShapedDemoOptions& options) {
     LocalOptions local;
     TRY_ASSIGN(local.experiment, load_experiment(options.example, options.set));
-    require_all(local.experiment, options.clients);
+    TRY(require_all(local.experiment, options.clients));
     TRY_ASSIGN(const auto paths, parse_data_arguments(options.data));
     TRY(refuse_other_datasets(local.experiment, paths));
     TRY_ASSIGN(const auto dataset, find_dataset(local.experiment.data.dataset, paths));

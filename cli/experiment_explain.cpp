@@ -129,6 +129,8 @@ const char* words_of_leaving(const std::string& why) {
     static const std::map<std::string, const char*> words{{"not_drawn", "the selection drew others"},
                                                           {"busy", "it worked for another experiment"},
                                                           {"away", "it had been dropped and was not back"},
+                                                          {"late", "it had been too late, and is tried again in a "
+                                                                   "later round without being waited for"},
                                                           {"other_build", "its engine is another build"}};
     const auto known = words.find(why);
     return known == words.end() ? why.c_str() : known->second;
@@ -202,6 +204,12 @@ void explain_decisions(const RunHistory& history, std::uint32_t only, Sentences&
                     ": " + why(detail) + place_in_model(detail));
         } else if (decision.kind == decisions::next_attempt) {
             all.add("attempt", node, node + " came back and began again in ", decision.round, "");
+        } else if (decision.kind == decisions::late) {
+            for (const auto& [name, late] : detail["nodes"].fields()) {
+                if (late["tried"].boolean(false)) {
+                    all.add("tried", name, name + " was tried without being waited for in ", decision.round, "");
+                }
+            }
         } else if (decision.kind == decisions::compute) {
             explain_engine(decision, engines, all);
         } else if (decision.kind == decisions::selection) {

@@ -9,6 +9,7 @@
 #include "common/file.h"
 #include "common/system_error.h"
 #include "common/text.h"
+#include "configs/checks.h"
 #include "configs/examples.h"
 #include "configs/reader.h"
 
@@ -155,8 +156,24 @@ std::string demo_client_name(std::uint32_t index) {
     return fmt::format("client-{}", index + 1);
 }
 
-void require_all(Experiment& experiment, std::uint32_t clients) {
-    experiment.sync.min_clients = clients;
+/// All have joined before it is submitted, so with a smaller cohort as many as it draws are enough. What so many
+/// clients can never meet is said of what was written, or of --clients.
+Status require_all(Experiment& experiment, std::uint32_t clients) {
+    auto& sync = experiment.sync;
+    sync.min_clients = std::min(clients, sync.cohort.of(clients));
+    if (sync.cohort.kind == CountOrShare::Kind::share) {
+        sync.min_clients = clients;
+    }
+    experiment.places["sync.min_clients"] = {Place::Origin::command_line, "--clients"};
+    for (const auto& found : find_inconsistencies(experiment, [](std::string_view) { return false; })) {
+        const auto place = experiment.places.find(std::string(found.path));
+        const bool written = place != experiment.places.end() && place->second.origin != Place::Origin::defaulted &&
+                             found.path != "sync.min_clients";
+        return fail(ErrorKind::invalid, "bad_configuration",
+                    fmt::format("{}: {} (with --clients {})", written ? place->second.text() : "--clients",
+                                found.message, clients));
+    }
+    return {};
 }
 
 fs::path own_path() {

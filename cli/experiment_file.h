@@ -49,7 +49,7 @@ using DataPaths = std::map<std::string, std::filesystem::path>;  // dataset name
 [[nodiscard]] std::string demo_client_name(std::uint32_t index);
 [[nodiscard]] std::string demo_host_name(std::uint32_t index);
 /// Every client must be there before a round is drawn.
-void require_all(Experiment& experiment, std::uint32_t clients);
+[[nodiscard]] Status require_all(Experiment& experiment, std::uint32_t clients);
 
 /// This executable's own path.
 [[nodiscard]] std::filesystem::path own_path();

@@ -95,6 +95,30 @@ std::string turns_of(const std::vector<Json>& members) {
     return text;
 }
 
+std::string away_text(const Json& status) {
+    std::string names;
+    std::string why;
+    std::string setting;
+    double longest = 0;
+    bool for_ever = false;
+    for (const auto& member : status["members"].items()) {
+        if (!member.has("waits_s")) {
+            continue;
+        }
+        names += (names.empty() ? "" : ", ") + member["node"].text();
+        why = member["reason"].text();
+        setting = member["waits_by"].text();
+        longest = std::max(longest, member["waits_s"].number());
+        for_ever = for_ever || member["waits_s"].is_null();
+    }
+    return names.empty() ? ""
+                         : fmt::format("waits for {} ({}), {}", names, why,
+                                       for_ever ? "however long it takes"
+                                                : fmt::format("up to {} more ({})",
+                                                              format_duration(from_seconds(std::ceil(longest))),
+                                                              setting));
+}
+
 /// At the mean pace of the rounds shown so far.
 std::string LiveView::time_left(std::int64_t done, std::int64_t rounds) const {
     const auto left = rounds - done;
@@ -129,6 +153,12 @@ void LiveView::event(const Json& event) {
     }
 }
 
+void LiveView::note(const std::string& text, const Json& event) {
+    output_.object(event);
+    clear_bar();
+    output_.line(text);
+}
+
 void LiveView::status(const std::string& text) {
     if (!output_.json && at_terminal()) {
         clear_bar();
@@ -146,8 +176,10 @@ void LiveView::working(const Json& status) {
     const auto what = members.empty() ? status["phase"].text()
                                       : fmt::format("round {}: {}/{} updates", status["open_round"].integer(), counted,
                                                     members.size());
+    const auto away = away_text(status);
     clear_bar();
-    draw_progress(status["round"].integer(), status["rounds"].integer(), what + turns_of(members));
+    draw_progress(status["round"].integer(), status["rounds"].integer(),
+                  what + (away.empty() ? turns_of(members) : ", " + away));
 }
 
 void LiveView::round(const Json& event) {
@@ -163,6 +195,10 @@ void LiveView::round(const Json& event) {
     if (event["accuracy_note"].is_text() && !note_shown_) {
         output_.line((event["accuracy"].is_null() ? "  accuracy -: " : "  ") + event["accuracy_note"].text());
         note_shown_ = true;
+    }
+    for (const auto& member : event["without"].items()) {
+        output_.line(fmt::format("  without {}: {}, after {}", member["node"].text(), member["why"].text(),
+                                 format_duration(from_seconds(member["seconds"].number()))));
     }
     if (at_terminal()) {
         draw_progress(done, rounds, fmt::format("round {} of {}", done, rounds));

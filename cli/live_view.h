@@ -11,6 +11,9 @@
 
 namespace causeway::cli {
 
+/// "waits for client-2 (gone), up to 43s more (sync.rejoin)", from what `experiment.status` says; empty: for nobody.
+[[nodiscard]] std::string away_text(const Json& status);
+
 class LiveView {
 public:
     explicit LiveView(Output output) : output_(output) {}
@@ -20,6 +23,8 @@ public:
 
     /// An event as watch, demo and simulate give it; with --json it is printed as it is.
     void event(const Json& event);
+    /// A line apart from the table, and the event that says it to programs.
+    void note(const std::string& text, const Json& event);
     /// What is being waited for, shown until the first round ("waiting for 2 more clients").
     void status(const std::string& text);
     /// A round takes its time: who is done with it, from the answer of `experiment.status`. At a terminal only.

@@ -148,14 +148,15 @@ Result<std::optional<Reply>> OperatorSession::next_reply(std::uint64_t request, 
         return taken(std::move(reply));
     }
     const auto deadline = real_now() + bound;
-    while (real_now() < deadline) {
+    while (!lost_ && real_now() < deadline) {
         auto event = control_->pop_for(deadline - real_now());
         if (!event) {
             break;
         }
         if (const auto* closed = std::get_if<PeerClosed>(&*event)) {
-            return fail(ErrorKind::disconnected, "connection_lost",
-                        "the connection to the coordinator was lost: " + closed->why.message);
+            lost_ = Error{ErrorKind::disconnected, "connection_lost",
+                          "the connection to the coordinator was lost: " + closed->why.message};
+            break;
         }
         auto* message = std::get_if<PeerMessage>(&*event);
         auto* reply = message ? std::get_if<Reply>(&message->message) : nullptr;
@@ -165,6 +166,9 @@ Result<std::optional<Reply>> OperatorSession::next_reply(std::uint64_t request, 
         if (reply && set_aside_.size() < most_set_aside) {
             set_aside_.push_back(std::move(*reply));
         }
+    }
+    if (lost_) {
+        return fail(*lost_);
     }
     return std::optional<Reply>();
 }

@@ -47,6 +47,7 @@ private:
     std::uint64_t session_ = 0;
     std::uint64_t last_request_ = 0;
     std::vector<Reply> set_aside_;
+    std::optional<Error> lost_;  // the connection has ended: for every request from then on
 };
 
 }  // namespace causeway::cli

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -51,12 +52,33 @@ inline CLI::App* group(CLI::App& parent, const std::string& name, const std::str
     return added;
 }
 
+/// Why an option has the bound that a value passed; empty: its numbers say it.
+inline std::string why_bounded(const std::string& option) {
+    static const std::map<std::string, const char*> reasons{
+        {"--parallel", "each experiment at work has models and sums of its own in memory, and a client works for one at a "
+                       "time; the others wait in the queue"},
+        {"--workers", "more threads than processors only wait for each other"},
+        {"--threads", "more threads than processors only wait for each other"},
+        {"--lines", "an answer has a limit; the whole log lies in the node's state folder, where --follow reads it"},
+        {"--priority", "it only orders the queue"},
+        {"--rounds", "each committed round is kept in the store"},
+        {"--parts", "each part is a file of its own"},
+        {"--clients", "each takes memory of this machine, and in a demo a process"}};
+    const auto known = reasons.find(option);
+    return known == reasons.end() ? "" : std::string(": ") + known->second;
+}
+
 /// A whole number with its bounds in words, in place of CLI11's `UINT:INT in [1 - 64]`.
 template <class Number>
 void add_number(CLI::App* app, const std::string& name, Number& number, int least, int most, const std::string& about) {
     app->add_option(name, number, about + ", " + std::to_string(least) + " to " + std::to_string(most))
         ->capture_default_str()
-        ->check(CLI::Range(least, most).description(""))
+        ->check(CLI::Validator(
+            [name, range = CLI::Range(least, most)](std::string& text) {
+                const auto wrong = range(text);
+                return wrong.empty() ? wrong : wrong + why_bounded(name);
+            },
+            ""))
         ->type_name("N");
 }
 

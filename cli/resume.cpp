@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/experiment_choice.h"
 #include "cli/experiment_file.h"
-#include "cli/run_commands.h"
+#include "cli/follow.h"
 #include "common/json_lists.h"
 #include "common/text.h"
 
@@ -15,7 +15,12 @@ namespace causeway::cli {
 namespace {
 
 Result<int> resume(const ResumeOptions& options, Output output) {
-    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto patience, parse_duration_option("--reconnect", options.reconnect));
+    std::optional<FollowInterrupt> interrupt;
+    if (options.watch) {
+        interrupt.emplace(output);
+    }
+    TRY_ASSIGN(auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto parent, choose_experiment_id(*session, options.experiment, options.state, output));
     auto request = Json::object().set("experiment", parent).set("set", json_of(options.set));
     if (options.rounds != 0) {
@@ -32,7 +37,8 @@ Result<int> resume(const ResumeOptions& options, Output output) {
     output.line(fmt::format("experiment {} ({}) goes on from round {} of experiment {}", id, reply["name"].text(),
                             reply["parent_round"].integer(), parent));
     if (options.watch) {
-        return follow_experiment(*session, id, options.state, output);
+        interrupt->leave_running(id, options.state);
+        return follow_experiment({std::move(session), options.state, id, patience, output});
     }
     output.line(fmt::format("next: {} experiment watch {} --state {}", shell_quoted(own_path().string()), id,
                             shell_quoted(options.state)));

@@ -8,10 +8,9 @@
 #include "cli/commands.h"
 #include "cli/experiment_choice.h"
 #include "cli/experiment_file.h"
-#include "cli/live_view.h"
+#include "cli/follow.h"
 #include "cli/model_file.h"
 #include "cli/operator_session.h"
-#include "cli/run_commands.h"
 #include "common/json_lists.h"
 #include "common/output_folder.h"
 #include "common/text.h"
@@ -35,49 +34,6 @@ std::string percent(const Json& value) {
     return value.is_number() ? fmt::format("{:.2f} %", 100 * value.number()) : "-";
 }
 
-/// What a queued or starting experiment waits for, for the live view.
-std::string waiting_text(const Json& status) {
-    const auto phase = status["phase"].text();
-    if (phase == "waiting for clients") {
-        return fmt::format("waiting for clients that hold \"{}\": {} of {} are here", status["dataset"].text(),
-                           status["holders"].integer(), status["min_clients"].integer());
-    }
-    return status["state"].text() == "paused" ? "paused: " + status["reason"].text() : phase;
-}
-
-}  // namespace
-
-Result<int> follow_experiment(OperatorSession& session, std::uint64_t id, const std::string& state, Output output) {
-    LiveView view(output);
-    int code = exit_failed;
-    const auto each = [&](const Json& event) {
-        view.event(event);
-        if (event["event"].text() == "done") {
-            code = exit_of(event);
-        }
-        return true;
-    };
-    const auto idle = [&] {
-        if (!output.json && at_terminal()) {
-            const auto status = session.ask("experiment.status", about(id));
-            if (status && (*status)["state"].text() == "running") {
-                view.working(*status);
-            } else if (status) {
-                view.status(waiting_text(*status));
-            }
-        }
-        return true;
-    };
-    TRY(session.follow("experiment.watch", about(id).set("from", 0), each, idle));
-    if (code == exit_done) {
-        output.line(fmt::format("next: {} experiment export {} --state {}", shell_quoted(own_path().string()), id,
-                                shell_quoted(state)));
-    }
-    return code;
-}
-
-namespace {
-
 /// Only demo and simulate divide a dataset; a submitted file that asks for it deserves a word.
 bool hands_out_data(const Experiment& experiment) {
     const auto given = [&](const char* path) {
@@ -94,7 +50,12 @@ Result<int> submit(const FileOptions& options, Output output) {
     }
     TRY_ASSIGN(const auto text, load_experiment_text(options.file));
     TRY_ASSIGN(const auto experiment, load_experiment(options.file, overrides));
-    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto patience, parse_duration_option("--reconnect", options.reconnect));
+    std::optional<FollowInterrupt> interrupt;
+    if (options.watch) {
+        interrupt.emplace(output);
+    }
+    TRY_ASSIGN(auto session, OperatorSession::connect(options.state));
     auto request = Json::object().set("file", text.text).set("file_name", text.file_name);
     TRY_ASSIGN(const auto reply, session->ask("experiment.submit", request.set("set", json_of(overrides))));
     const auto id = static_cast<std::uint64_t>(reply["id"].integer());
@@ -104,7 +65,8 @@ Result<int> submit(const FileOptions& options, Output output) {
         output.line("note: data.partition and data.holdout are ignored: every node trains on all that it holds");
     }
     if (options.watch) {
-        return follow_experiment(*session, id, options.state, output);
+        interrupt->leave_running(id, options.state);
+        return follow_experiment({std::move(session), options.state, id, patience, output});
     }
     output.line(fmt::format("next: {} experiment watch {} --state {}", shell_quoted(own_path().string()), id,
                             shell_quoted(options.state)));
@@ -197,9 +159,12 @@ Result<int> list(const ExperimentOptions& options, Output output) {
 }
 
 Result<int> watch_command(const ExperimentOptions& options, Output output) {
-    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto patience, parse_duration_option("--reconnect", options.reconnect));
+    FollowInterrupt interrupt(output);
+    TRY_ASSIGN(auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
-    return follow_experiment(*session, id, options.state, output);
+    interrupt.leave_running(id, options.state);
+    return follow_experiment({std::move(session), options.state, id, patience, output});
 }
 
 Result<int> wait(const ExperimentOptions& options, Output output) {
@@ -208,17 +173,16 @@ Result<int> wait(const ExperimentOptions& options, Output output) {
         TRY_ASSIGN(const auto bound, parse_duration_option("--timeout", options.timeout));
         deadline = real_now() + bound;
     }
-    TRY_ASSIGN(const auto session, OperatorSession::connect(options.state));
+    TRY_ASSIGN(const auto patience, parse_duration_option("--reconnect", options.reconnect));
+    FollowInterrupt interrupt(output);
+    TRY_ASSIGN(auto session, OperatorSession::connect(options.state));
     TRY_ASSIGN(const auto id, find_id(*session, options, output));
+    interrupt.leave_running(id, options.state);
     output.line(
         fmt::format("waiting for experiment {} to end{}", id,
                     options.timeout.empty() ? " (no time limit; --timeout sets one)" : ", at most " + options.timeout));
-    Json done;
-    const auto each = [&](const Json& event) {
-        done = event;
-        return true;
-    };
-    TRY(session->follow("experiment.wait", about(id), each, [&] { return real_now() < deadline; }));
+    TRY_ASSIGN(const auto done, await_end({std::move(session), options.state, id, patience, output},
+                                          [&] { return real_now() < deadline; }));
     if (done.is_null()) {
         return fail(ErrorKind::timed_out, "wait_timed_out",
                     fmt::format("experiment {} has not ended within {}", id, options.timeout));

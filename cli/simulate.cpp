@@ -54,7 +54,7 @@ Result<std::vector<LinkOptions>> links_of(const SimulateOptions& options) {
 Result<Scene> read_scene(const SimulateOptions& options) {
     Scene scene;
     TRY_ASSIGN(scene.experiment, load_experiment(options.file, options.set));
-    require_all(scene.experiment, options.clients);
+    TRY(require_all(scene.experiment, options.clients));
     if (options.no_training) {  // there is nothing to evaluate, or to be patient with
         scene.experiment.evaluation.where = "none";
         scene.experiment.evaluation.patience = 0;

@@ -114,22 +114,27 @@ Status Node::Parts::start_link() {
 }
 
 Status Node::Parts::run() {
-    now = real_now();
+    auto real = real_now();
+    clock = ListeningClock(real);
+    now = clock.now();
     take(session->start(now));
     while (true) {
-        const auto patience =
-            std::min<Duration>(std::max<Duration>(wake_at - now, Duration::zero()), std::chrono::seconds(1));
-        const auto event = queue->pop_for(patience);
-        now = real_now();
-        if (now >= settle_at) {
-            settle_at = now + settle_interval;
+        // Until wake_at; once the link is asked to hear the coordinator out, until its answer.
+        const auto due = listens ? never : clock.real_at(wake_at);
+        const auto event =
+            queue->pop_for(std::clamp<Duration>(due - real, Duration::zero(), ListeningClock::longest_wait));
+        real = real_now();
+        (void)clock.turn(real);
+        now = std::max(now, clock.before(wake_at));
+        if (real >= settle_at) {
+            settle_at = real + settle_interval;
             files->settle();
             if (session->working() || session->holds() || rostered) {
                 transfers->want(connection);  // what is held here, the coordinator pulls when it has room
             }
         }
         if (options.alive) {
-            options.alive(now);
+            options.alive(real);
         }
         if (event && std::holds_alternative<StopLoop>(*event)) {
             return {};
@@ -143,11 +148,19 @@ Status Node::Parts::run() {
         if (event) {
             std::visit([this](const auto& e) { on(e); }, *event);
         }
-        if (now >= wake_at) {
-            step(Tick{});
+        if (clock.now() >= wake_at && !listens) {
+            listens = true;
+            link->listen();
         }
         keep_certificate();
     }
+}
+
+/// What the coordinator said before the deadline, also while this process stood still, has been handled.
+void Node::Parts::be_woken() {
+    listens = false;
+    now = std::max(now, clock.now());
+    step(Tick{});
 }
 
 // Beside the session machine: whatever it is at work on goes on.
@@ -261,7 +274,7 @@ void Node::Parts::on(const LinkEvent& event) {
             if (rostered) {
                 transfers->want(connection);
             }
-            return streams->roster(known, now);
+            return streams->roster(known, real_now());
         }
         if (std::holds_alternative<Assign>(e.message)) {
             link->set_pace(connection, Pace::leased);
@@ -289,7 +302,7 @@ void Node::Parts::on(const LinkEvent& event) {
                               }
                           },
                           closed, message, [](const PeerSilent&) {}, [](const PeerHeard&) {}, [](const PeerSent&) {},
-                          [](const PeerMeasured&) {}},
+                          [](const PeerMeasured&) {}, [this](const PeersRead&) { be_woken(); }},
                event);
 }
 

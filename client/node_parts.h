@@ -15,6 +15,7 @@
 #include "client/renewal.h"
 #include "client/session.h"
 #include "common/effect_queue.h"
+#include "common/listening_clock.h"
 #include "wire/streams.h"
 #include "wire/transfer_engine.h"
 
@@ -82,7 +83,9 @@ struct Node::Parts {
     std::int64_t started_unix_s = wall_clock_unix_s();
     bool welcomed = false;
     bool rostered = false;  // somebody may stream with this node
-    Instant now{};
+    ListeningClock clock;
+    bool listens = false;  // the link has been asked to hear the coordinator out before the machine is woken
+    Instant now{};         // of the machine
     Instant wake_at = never;
     Instant settle_at{};
 
@@ -105,6 +108,7 @@ struct Node::Parts {
     Status start();
     Status start_link();
     Status run();
+    void be_woken();
     void step(const Event& event) {
         note(entry_of_event(event));
         take(session->step(now, event));

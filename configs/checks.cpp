@@ -158,14 +158,44 @@ void check_statistics(const Experiment& experiment, FoundMistakes& found) {
     }
 }
 
+bool left_out(const Experiment& experiment, const char* path) {
+    const auto place = experiment.places.find(path);
+    return place == experiment.places.end() || place->second.origin == Place::Origin::defaulted;
+}
+
 /// The smallest cohort that is certain before anybody has joined.
 std::uint32_t least_cohort(const Experiment& experiment) {
     return experiment.sync.cohort.of(experiment.sync.min_clients);
 }
 
+/// A count of updates that a round may not have members for. Left out, min_clients follows the quorum (reader.cpp).
+void check_quorum(const Experiment& experiment, Found& found) {
+    const auto& sync = experiment.sync;
+    if (sync.quorum.kind != CountOrShare::Kind::count) {
+        return;
+    }
+    const auto quorum = sync.quorum.count;
+    const bool counts = sync.cohort.kind == CountOrShare::Kind::count;
+    const auto least = std::min(sync.min_clients, sync.cohort.of(sync.min_clients));
+    if (counts && quorum > sync.cohort.count) {
+        found.push_back({"sync.quorum",
+                         {},
+                         fmt::format("a quorum of {} can never be reached by a cohort of {}: lower it or draw a larger "
+                                     "cohort",
+                                     quorum, sync.cohort.count)});
+    } else if (quorum > least && !left_out(experiment, "sync.min_clients")) {
+        found.push_back({"sync.quorum",
+                         {},
+                         fmt::format("a quorum of {} can never be reached in a round of {}, which min_clients = {} "
+                                     "permits: raise min_clients or lower the quorum",
+                                     quorum, least, sync.min_clients)});
+    }
+}
+
 /// With a share or `all` nothing is certain before members join; the coordinator then waits for min_clients.
 void check_members(const Experiment& experiment, FoundMistakes& found) {
     const auto& sync = experiment.sync;
+    check_quorum(experiment, found);
     if (sync.cohort.kind != CountOrShare::Kind::count) {
         return;
     }
@@ -175,12 +205,6 @@ void check_members(const Experiment& experiment, FoundMistakes& found) {
                          fmt::format("min_clients {} is more than the cohort of {}: lower it "
                                      "or draw a larger cohort",
                                      sync.min_clients, sync.cohort.count)});
-    }
-    if (sync.quorum.kind == CountOrShare::Kind::count && sync.quorum.count > sync.cohort.count) {
-        found.push_back({"sync.quorum",
-                         {},
-                         fmt::format("a quorum of {} can never be reached by a cohort of {}", sync.quorum.count,
-                                     sync.cohort.count)});
     }
 }
 
@@ -202,6 +226,12 @@ void check_patience(const Experiment& experiment, FoundMistakes& found) {
     if (evaluation.where == "none") {
         found.push_back(
             {"evaluation.patience", {}, "patience needs evaluations: set where = \"coordinator\" or \"clients\""});
+    }
+    if (evaluation.patience > experiment.experiment.rounds) {
+        found.push_back({"evaluation.patience",
+                         {},
+                         fmt::format("a patience of {} rounds never ends a run of {}: lower it, or leave it out",
+                                     evaluation.patience, experiment.experiment.rounds)});
     }
     if (evaluation.patience < evaluation.every) {
         found.push_back({"evaluation.patience",
@@ -266,7 +296,7 @@ const std::vector<JointCheck>& joint_checks() {
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
         {{"train.batch", "train.microbatch"}, check_batch},
-        {{"evaluation.where", "evaluation.every", "evaluation.patience"}, check_patience},
+        {{"evaluation.where", "evaluation.every", "evaluation.patience", "experiment.rounds"}, check_patience},
         {{"model.loss", "evaluation.metric"}, check_metric},
         {{"regime.preset", "mesh.stages", "mesh.replicas", "flow.kind"}, check_mesh},
         {{"data.shape", "model.layers", "model.loss", "regime.preset", "regime.cut", "mesh.stages", "flow.kind"},

@@ -319,12 +319,13 @@ std::vector<Field> sync_fields() {
         {.path = "sync.min_clients", .access = MEMBER(sync.min_clients), .least = 1, .most = max_count,
          .unit = "clients",
          .doc = "Clients that must be in session before a round is drawn; when left out, enough that no group stays "
-                "empty.",
+                "empty and that a `quorum` given as a count can be reached.",
          .example = "3"},
         {.path = "sync.start_timeout", .access = MEMBER(sync.start_timeout), .least = 1, .most = max_seconds,
          .doc = "How long to wait for `min_clients` before the experiment fails.", .example = R"("10m")"},
         {.path = "sync.straggler_deadline", .access = MEMBER(sync.straggler_deadline), .most = max_seconds,
-         .doc = "A round closes this long after its start at the latest; `0s`: it waits for all.",
+         .doc = "A round closes this long after its start at the latest; `0s`: it waits for all. Who was late is tried "
+                "again later, and not waited for.",
          .example = R"("30s")"},
         {.path = "sync.rejoin", .access = MEMBER(sync.rejoin), .most = max_seconds,
          .doc = "A silent client may come back within this time and go on; `0s`: it is dropped at once.",

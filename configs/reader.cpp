@@ -245,6 +245,10 @@ private:
     /// Some defaults follow another value; every key gets a place.
     void complete() {
         follow_groups(experiment_);
+        auto& sync = experiment_.sync;
+        if (!experiment_.places.contains("sync.min_clients") && sync.quorum.kind == CountOrShare::Kind::count) {
+            sync.min_clients = std::max(sync.min_clients, sync.quorum.count);
+        }
         if (!experiment_.places.contains("train.optimizer.learning_rate") &&
             experiment_.train.optimizer.kind != "sgd") {
             experiment_.train.optimizer.learning_rate = adam_learning_rate;

@@ -3,9 +3,12 @@
 //   cohort   {"members": [names]}                       drawn apart from a commit, after waiting for members
 //   selection {"rule", "there", "drawn", "left_out": {node: why}}   why of those there some do not take part; at most
 //            128 names. not_drawn, busy, away (dropped before, and not back), other_build
+//            late (Latecomers: it rests)
+//   late     {"nodes": {node: {"misses", "again", "tried"}}}   members that were too late: from which round each is
+//            tried again, and for whom this round is a try, in which it is not waited for (coordinator/latecomers.h)
 //   compute  {"node", "software", "signature"}          drawn for the first time, or with another signature than before
-//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, silent, declined, transfer_failed,
-//            no_progress, revoked
+//   dropped  {"node", "attempt", "code", "message"}     straggler_deadline, not_waited_for, gone, silent,
+//            declined, transfer_failed, no_progress, revoked
 //   refused  {"node", "update", "code", "message", "tensor", "index"}   by the firewall; it is not asked again
 //   attempt  {"node", "attempt"}                        a member came back and works under a new lease
 //   groups   {"groups": [[names]], "hosts": [name per group], "examples": {name: declared},
@@ -33,6 +36,7 @@ namespace causeway::decisions {
 
 inline constexpr const char* cohort = "cohort";
 inline constexpr const char* selection = "selection";
+inline constexpr const char* late = "late";
 inline constexpr const char* compute = "compute";
 inline constexpr const char* dropped = "dropped";
 inline constexpr const char* refused = "refused";
@@ -44,6 +48,14 @@ inline constexpr const char* redo = "redo";
 
 inline Json cohort_detail(const std::vector<std::string>& members) {
     return Json::object().set("members", json_of(members));
+}
+
+inline Json late_detail(Json nodes) {
+    return Json::object().set("nodes", std::move(nodes));
+}
+/// Codes of `dropped` that mean: there, and not done in time.
+inline bool is_late(const std::string& code) {
+    return code == "straggler_deadline" || code == "not_waited_for";
 }
 
 inline Json selection_detail(const std::string& rule, std::size_t there, std::size_t drawn, Json left_out) {

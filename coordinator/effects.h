@@ -74,6 +74,9 @@ struct NodeRevoked {
 };
 /// The time asked for by wake_at has come.
 struct Tick {};
+/// This process did not run for a while and `now` has not counted it (common/listening_clock.h). Told before what has
+/// come meanwhile: who lost the connection in that time did so for our sake.
+struct StoodStill {};
 
 // results of jobs
 /// MakeModel: the initial model is on disk under its digest.
@@ -149,6 +152,7 @@ struct RoundsRead {
 
 using CoordinatorEvent =
     std::variant<SessionOpened, SessionClosed, SessionSilent, SessionHeard, MessageReceived, NodeRevoked, Tick,
+                 StoodStill,
                  ModelMade, RoundOpened, UpdateAbsorbed, SnapshotWritten, CommitStored, ModelEvaluated, JobFailed,
                  LinkMeasured, RoundsRead>;
 
@@ -267,6 +271,7 @@ struct CoordinatorEffects {
     std::vector<Send> send;
     std::vector<CloseSession> close;
     std::vector<Job> jobs;
+    std::vector<std::string> say;  // lines of this process's log that no persist stands for
     Instant wake_at = never;
 };
 

@@ -79,7 +79,8 @@ void ExperimentMachine::resume(Turn turn) {
         phase_ = Phase::pinned;
         pause("other_build: it was begun by " + saved_.build + " and this is " + identity_.build +
               "; start that build again, or cancel it and go on with `causeway experiment resume " +
-              std::to_string(id()) + "`");
+                  std::to_string(id()) + "`",
+              turn.effects);
         return;
     }
     clock_.begin(turn.now);
@@ -92,6 +93,8 @@ void ExperimentMachine::resume(Turn turn) {
     for (const auto& decision : recovered_decisions_) {
         if (decision.kind == decisions::cohort) {
             cohort = texts_of(decision.detail["members"]);
+        } else if (decision.kind == decisions::late) {
+            latecomers_.restore(decision.detail["nodes"]);
         }
     }
     if (records_.empty() && cohort.empty()) {
@@ -108,6 +111,9 @@ void ExperimentMachine::resume(Turn turn) {
         round_->restore(decision);
         if (decision.kind == decisions::dropped || decision.kind == decisions::refused) {
             clock_.left(turn.now, decision.detail["node"].text(), decision.detail["code"].text());
+            if (decisions::is_late(decision.detail["code"].text())) {
+                latecomers_.missed(decision.detail["node"].text(), round_->number());
+            }
         }
     }
     assign_present(turn);
@@ -172,20 +178,24 @@ void ExperimentMachine::run_job(Job job, CoordinatorEffects& effects) {
     effects.jobs.push_back(std::move(job));
 }
 
-void ExperimentMachine::job_done() {
+void ExperimentMachine::job_done(CoordinatorEffects& effects) {
     retry_ = {};
-    go_on();
+    go_on(effects);
 }
 
 /// Not persisted: it is true of this machine now, and a disk that is full cannot store that it is.
-void ExperimentMachine::pause(const std::string& reason) {
+void ExperimentMachine::pause(const std::string& reason, CoordinatorEffects& effects) {
+    if (saved_.state != "paused" || saved_.reason != reason) {
+        effects.say.push_back("experiment " + std::to_string(id()) + " is paused: " + reason);
+    }
     saved_.state = "paused";
     saved_.reason = reason;
 }
 
 /// To what the store has said all the while.
-void ExperimentMachine::go_on() {
+void ExperimentMachine::go_on(CoordinatorEffects& effects) {
     if (saved_.state == "paused") {
+        effects.say.push_back("experiment " + std::to_string(id()) + " goes on");
         saved_.state = records_.empty() ? "starting" : "running";
         saved_.reason.clear();
     }
@@ -214,7 +224,7 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     const bool lost = failed.error.kind == ErrorKind::not_found || failed.error.kind == ErrorKind::corrupt;
     if (phase_ == Phase::finishing && relays_ && lost && round_->number() > 0) {
         phase_ = Phase::open;
-        pause(failed.error.code + ": " + failed.error.message);
+        pause(failed.error.code + ": " + failed.error.message, turn.effects);
         turn.effects.jobs.push_back(opening());
         return;
     }
@@ -228,14 +238,14 @@ void ExperimentMachine::on_job_failed(Turn turn, const JobFailed& failed) {
     retry_.pause = retry_.pause == Duration::zero() ? limits::job_retry_first
                                                     : std::min(retry_.pause * 2, limits::job_retry_longest);
     retry_.at = turn.now + retry_.pause;
-    pause(failed.error.code + ": " + failed.error.message);
+    pause(failed.error.code + ": " + failed.error.message, turn.effects);
 }
 
 void ExperimentMachine::on_model_made(Turn turn, const ModelMade& made) {
     if (phase_ != Phase::making) {
         return;
     }
-    job_done();
+    job_done(turn.effects);
     clock_.begin(turn.now);
     note_traffic(made.bytes_up_total, made.bytes_down_total);
     // A resumed experiment begins with its parent's commit: the number of a round decides batches and draws.

@@ -22,6 +22,7 @@
 #include "configs/experiment.h"
 #include "coordinator/client_evaluation.h"
 #include "coordinator/effects.h"
+#include "coordinator/latecomers.h"
 #include "coordinator/membership.h"
 #include "coordinator/recovered.h"
 #include "coordinator/relay_texts.h"
@@ -78,6 +79,8 @@ public:
     void member_ready(Turn turn, const Member& member, const std::vector<HeldUpdate>& held);
     void host_ready(Turn turn, const Member& member);
     void member_lost(Turn turn, const std::string& node, bool session_gone);
+    /// It was lost because this process stood still, and has not come back in time.
+    void member_given_up(Turn turn, const std::string& node);
     /// It does not come back under that identity: dropped now, not after `rejoin`.
     void member_revoked(Turn turn, const std::string& node, const std::string& why);
     /// It is over: says so to a session.
@@ -136,9 +139,9 @@ public:
     /// The evaluated round with the best model by the experiment's metric, the earliest of equal ones; nullptr when
     /// none is evaluated.
     [[nodiscard]] const RoundRecord* best() const { return records_.best(config_.evaluation.metric); }
-    /// One line of a list; `status` adds the open round's members.
+    /// One line of a list; `status` adds the open round's members, and how long those that are away are waited for.
     [[nodiscard]] Json summary() const;
-    [[nodiscard]] Json status() const;
+    [[nodiscard]] Json status(Instant now) const;
 
 private:
     enum class Phase { queued, waiting, making, open, finishing, evaluating, over, pinned };
@@ -155,15 +158,21 @@ private:
     void count_start_timeout(Instant now);
     void ready_in_round(Turn turn, const Member& member, const Digest& held);
     void run_job(Job job, CoordinatorEffects& effects);
-    void job_done();
-    void pause(const std::string& reason);
-    void go_on();
+    void job_done(CoordinatorEffects& effects);
+    void pause(const std::string& reason, CoordinatorEffects& effects);
+    void go_on(CoordinatorEffects& effects);
     [[nodiscard]] std::vector<std::string> eligible(const Turn& turn) const;
     [[nodiscard]] bool enough(std::size_t eligible) const;
+    [[nodiscard]] static Duration grace_of(const Turn& turn);
+    /// Some that this process lost while it stood still may come back: nothing is drawn without them.
+    [[nodiscard]] bool expects_members(const Turn& turn) const {
+        return turn.members.expects_any(config_.data.dataset, relays_.has_value());
+    }
     /// Sorted; empty when too few are there. What the draw rests on goes into `log`: it is persisted with the cohort.
     [[nodiscard]] std::vector<std::string> draw_cohort(const Turn& turn, std::uint32_t round,
                                                        std::vector<Persist>& log);
     [[nodiscard]] bool of_this_build(const Member& member) const;
+    [[nodiscard]] bool can_do_without(const std::vector<std::string>& punctual) const;
     void log_selection(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
                        std::vector<Persist>& log) const;
     void log_compute(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
@@ -234,6 +243,7 @@ private:
     std::map<std::string, double> turn_seconds_;  // of each client, its last turn
     RoundHistory records_;
     std::map<std::string, std::pair<std::uint32_t, Digest>> last_counted_;
+    Latecomers latecomers_;
     std::map<std::string, std::string> lapsed_;  // dropped (code) and not resynced: not drawn
     std::set<std::uint32_t> evaluations_due_;  // asked for, not answered
     std::set<std::uint32_t> evaluating_here_;  // of these, those that this machine computes

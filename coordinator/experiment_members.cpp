@@ -5,6 +5,7 @@
 
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
+#include "coordinator/limits.h"
 
 namespace causeway {
 
@@ -32,7 +33,7 @@ void ExperimentMachine::look_for_members(Turn turn) {
     }
     // The first model can be made while they are still at work elsewhere.
     if (usable(records_.empty() && !before_statistics() ? alone : turn).empty()) {
-        if (!usable(alone).empty()) {
+        if (!usable(alone).empty() || expects_members(turn)) {
             count_start_timeout(turn.now);
         } else if (turn.now >= wait_until_) {
             const auto needed = std::max<std::uint32_t>(config_.sync.min_clients, 1);
@@ -120,12 +121,22 @@ void ExperimentMachine::answer_held(Turn turn, const Member& member, const HeldU
 /// Its lease is under suspicion; the assignment stays until rejoin is over (lease.h).
 void ExperimentMachine::member_lost(Turn turn, const std::string& node, bool session_gone) {
     if (round_) {
-        round_->lost(turn.now, node, session_gone, turn.effects);
+        round_->lost(turn.now, node, session_gone, grace_of(turn), turn.effects);
         check_round(turn);
     }
-    if (session_gone) {  // what is asked of a session is answered in it or never
+    // What is asked of a session is answered in it or never; of one that ended for our sake it is asked again.
+    if (session_gone && !turn.members.expects(node)) {
         leave_out_of_evaluations(turn, node, "gone");
     }
+}
+
+/// Who gave us up while this process stood still comes back as after a restart.
+Duration ExperimentMachine::grace_of(const Turn& turn) {
+    return turn.members.just_stood_still(turn.now) ? limits::restart_grace : Duration::zero();
+}
+
+void ExperimentMachine::member_given_up(Turn turn, const std::string& node) {
+    leave_out_of_evaluations(turn, node, "gone");
 }
 
 void ExperimentMachine::member_revoked(Turn turn, const std::string& node, const std::string& why) {

@@ -247,7 +247,7 @@ void ExperimentMachine::on_round_opened(Turn turn, const RoundOpened& opened) {
         round_->opened(turn.now, opened, turn.effects);
         if (retry_.job && std::holds_alternative<FinishRound>(*retry_.job)) {
             const auto why = saved_.reason;
-            job_done();
+            job_done(turn.effects);
             if (round_->outcome() == Round::Outcome::complete) {  // it was not for want of a segment
                 return fail(turn, why);
             }

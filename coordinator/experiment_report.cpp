@@ -99,6 +99,9 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
             event.set("critical_group", record.critical_group);
         }
     }
+    if (record.without.is_array() && !record.without.items().empty()) {
+        event.set("without", record.without);
+    }
     add_figures(record, event);
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
@@ -152,7 +155,7 @@ Json ExperimentMachine::summary() const {
     return line.set("model_sha256", records_.back().model.hex());
 }
 
-Json ExperimentMachine::status() const {
+Json ExperimentMachine::status(Instant now) const {
     static constexpr const char* phases[] = {
         "queued", "waiting for clients", "making the initial model", "training", "committing", "evaluating", "over",
         "waiting for the build that began it"};
@@ -168,7 +171,7 @@ Json ExperimentMachine::status() const {
     }
     all.set("time", last_times_);
     if (round_) {
-        all.set("open_round", round_->number()).set("quorum", round_->quorum()).set("members", round_->status());
+        all.set("open_round", round_->number()).set("quorum", round_->quorum()).set("members", round_->status(now));
     }
     return all;
 }

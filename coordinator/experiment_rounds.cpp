@@ -4,8 +4,10 @@
 // cohort and assign the new one. After a crash anywhere in between the store has all of it or nothing of it.
 // Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
+#include <iterator>
 
 #include "configs/statistics.h"
+#include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
 #include "coordinator/federated_round.h"
 
@@ -32,6 +34,8 @@ void ExperimentMachine::open_round(Turn turn, std::vector<std::string> cohort, D
                    .rejoin = config_.sync.rejoin,
                    .first_wait = first_wait,
                    .straggler_deadline = config_.sync.straggler_deadline};
+    std::ranges::copy_if(plan.cohort, std::inserter(plan.tried, plan.tried.end()),
+                         [&](const auto& node) { return latecomers_.tried(node); });
     if (relays_ && plan.assignment.lease.round > 0) {
         open_relays(turn, std::move(plan));
     } else {
@@ -62,13 +66,16 @@ void ExperimentMachine::check_round(Turn turn) {
         return;
     }
     if (const auto fault = round_->machine_fault(); !fault.empty()) {
-        pause(fault);
+        pause(fault, turn.effects);
     } else if (!retry_.job) {
-        go_on();
+        go_on(turn.effects);
     }
     for (auto& [node, code] : round_->take_dropped()) {
         clock_.left(turn.now, node, code);
         lapsed_[node] = code;
+        if (decisions::is_late(code)) {
+            latecomers_.missed(node, round_->number());
+        }
     }
     switch (round_->outcome()) {
         case Round::Outcome::open:
@@ -97,7 +104,7 @@ void ExperimentMachine::check_round(Turn turn) {
 /// The next model is on the disk under its digest; only now can a transaction name it.
 void ExperimentMachine::on_snapshot(Turn turn, const SnapshotWritten& snapshot) {
     if (phase_ == Phase::finishing && snapshot.round == round_->number()) {
-        job_done();
+        job_done(turn.effects);
         snapshot.round == 0 ? commit_statistics(turn, snapshot) : commit(turn, snapshot);
     }
 }
@@ -136,6 +143,7 @@ void ExperimentMachine::commit(Turn turn, const SnapshotWritten& snapshot) {
     note_traffic(snapshot.bytes_up_total, snapshot.bytes_down_total);
     for (const auto& [node, update] : participants) {
         last_counted_[node] = {snapshot.round, update};
+        latecomers_.in_time(node);
     }
     records_.add(record_of({snapshot.round, snapshot.model, snapshot.bytes, summary, std::nullopt}));
     clock_.begin(turn.now);

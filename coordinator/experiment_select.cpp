@@ -3,6 +3,7 @@
 // A draw that leaves somebody out who is there is explained in the decision log, in the transaction of the cohort
 // itself. Part of ExperimentMachine (experiment_machine.h). Thread: loop. Pure.
 #include <algorithm>
+#include <iterator>
 
 #include "coordinator/decisions.h"
 #include "coordinator/experiment_machine.h"
@@ -38,6 +39,9 @@ bool ExperimentMachine::enough(std::size_t eligible) const {
 
 std::vector<std::string> ExperimentMachine::usable(const Turn& turn) const {
     auto names = eligible(turn);
+    if (expects_members(turn)) {
+        return {};
+    }
     return enough(names.size()) ? names : std::vector<std::string>{};
 }
 
@@ -48,14 +52,23 @@ std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::u
     if (names.empty() || (relays_ && live_hosts(turn).empty())) {
         return {};
     }
+    auto punctual = names;
+    std::erase_if(punctual, [&](const auto& name) {
+        return relays_ ? latecomers_.rests(name, round) : latecomers_.has(name);
+    });
+    const bool waited_for = !can_do_without(punctual);
+    latecomers_.draw(round, names, waited_for || relays_);  // a turn of a relay is waited for whosever it is
+    if (waited_for) {
+        punctual = names;
+    }
     std::vector<Candidate> candidates;
-    for (const auto& name : names) {
+    for (const auto& name : punctual) {
         const auto drawn = last_drawn_.find(name);
         candidates.push_back({name, turn.members.examples_of(name, config_.data.dataset),
                               drawn == last_drawn_.end() ? 0 : drawn->second});
     }
     const bool together = relays_ && relays_->turns == RelayPlan::Turns::together;
-    const auto there = static_cast<std::uint32_t>(names.size());
+    const auto there = static_cast<std::uint32_t>(punctual.size());
     const auto most = together ? limits::clients_together : there;
     // A share of those there, or a count.
     const Selection selection{.rule = config_.sync.selection,
@@ -63,12 +76,26 @@ std::vector<std::string> ExperimentMachine::draw_cohort(const Turn& turn, std::u
                               .seed = config_.experiment.seed,
                               .round = round};
     auto cohort = select(selection, candidates);
+    if (!waited_for) {  // beside the others: it takes nobody's place
+        std::ranges::copy_if(names, std::back_inserter(cohort),
+                             [&](const auto& name) { return latecomers_.tried(name); });
+        std::ranges::sort(cohort);
+    }
     for (const auto& name : cohort) {
         last_drawn_[name] = round;
+    }
+    if (!latecomers_.empty()) {
+        log.push_back(SaveDecision{id(), round, decisions::late, decisions::late_detail(latecomers_.detail())});
     }
     log_selection(turn, round, cohort, log);
     log_compute(turn, round, cohort, log);
     return cohort;
+}
+
+/// Others are there, and as many as have to report.
+bool ExperimentMachine::can_do_without(const std::vector<std::string>& punctual) const {
+    const auto count = static_cast<std::uint32_t>(punctual.size());
+    return count > 0 && config_.sync.quorum.of(std::min(count, config_.sync.cohort.of(count))) <= count;
 }
 
 void ExperimentMachine::log_selection(const Turn& turn, std::uint32_t round, const std::vector<std::string>& cohort,
@@ -83,6 +110,7 @@ void ExperimentMachine::log_selection(const Turn& turn, std::uint32_t round, con
             left_out.set(name, !of_this_build(*turn.members.by_node(name)) ? "other_build"
                                : lapsed_.contains(name)                    ? "away"
                                : turn.busy.nodes.contains(name)            ? "busy"
+                               : latecomers_.has(name)                     ? "late"
                                : relays_ && !turn.members.by_node(name)->splits ? "no_split"
                                                                            : "not_drawn");
         }

@@ -16,7 +16,8 @@ FederatedRound::FederatedRound(RoundPlan plan, Instant now)
     : Round(std::move(plan)),
       closes_at_(plan_.straggler_deadline > Duration::zero() ? now + plan_.straggler_deadline : never) {
     for (const auto& node : plan_.cohort) {
-        const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now)});
+        const auto place = members_.emplace(node, Place{.lease = MemberLease(plan_.rejoin, plan_.first_wait, now),
+                                                        .tried = plan_.tried.contains(node)});
         account(place.first->second);
     }
 }
@@ -78,7 +79,8 @@ void FederatedRound::ready(Instant now, const std::string& node, SessionId sessi
 }
 
 /// What is being pulled goes on being pulled: if it ends well it counts, whoever is silent by then.
-void FederatedRound::lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
+void FederatedRound::lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+                          CoordinatorEffects& effects) {
     auto* place = find(node);
     if (place == nullptr) {
         return;
@@ -89,7 +91,7 @@ void FederatedRound::lost(Instant now, const std::string& node, bool session_gon
     place->offer.reset();
     place->machine_fault.clear();
     place->retry_at = never;
-    const bool suspected = place->lease.suspect(now);
+    const bool suspected = place->lease.suspect(now, grace);
     account(*place);
     if (suspected) {
         tick(now, effects);  // with rejoin = 0 suspicion drops at once
@@ -335,17 +337,23 @@ std::string FederatedRound::machine_fault() const {
 void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
     keep_clock(now);
     const bool late = !stopped_at_ && now >= closes_at_ && sums_.live > 0;
-    if (!late && (dues_.empty() || *dues_.begin() > now)) {
+    const bool all_in = sums_.tried > 0 && sums_.live == sums_.tried && sums_.faulty == 0;
+    if (!late && !all_in && (dues_.empty() || *dues_.begin() > now)) {
         return;
     }
     for (auto& [node, place] : members_) {
         if (!place.live()) {
             continue;
         }
-        if (late) {
-            drop(node, place, "straggler_deadline", "the round closed before the update came", effects);
+        if (all_in && place.tried) {
+            drop(node, place, "not_waited_for", "the round closed without it, as all others were done", effects);
+        } else if (late && place.lease.state() == MemberLease::State::suspected) {
+            drop(node, place, absence(place.session), "it did not come back before the round closed", effects);
+        } else if (late) {
+            drop(node, place, "straggler_deadline",
+                 "the round closed before the update came; it is tried again later, and not waited for", effects);
         } else if (place.lease.expired(now)) {
-            drop(node, place, "silent", "not heard of for longer than sync.rejoin", effects);
+            drop(node, place, absence(place.session), "not heard of for longer than sync.rejoin", effects);
         } else if (now >= place.hangs_at()) {
             drop(node, place, "no_progress",
                  "it is there, but its training has not moved for " +
@@ -364,7 +372,7 @@ Round::Outcome FederatedRound::outcome() const {
     if (possible() < quorum()) {
         return Outcome::quorum_lost;
     }
-    if (sums_.undecided > 0) {
+    if (sums_.undecided > 0 || sums_.tried > 0) {  // who is only tried is let go by the next tick
         return Outcome::open;
     }
     return sums_.weight == 0 ? Outcome::zero_total_weight : Outcome::complete;
@@ -428,13 +436,15 @@ void FederatedRound::account(Place& place) {
     const auto before = place.share;
     auto& now = place.share;
     now.live = place.live();
-    now.undecided = !place.lease.over() || place.absorbing;
+    now.undecided = (!place.lease.over() && !place.tried) || place.absorbing;
+    now.tried = place.live() && place.tried;
     now.possible = place.in_sum || (!place.lease.over() && (place.drop_code.empty() || place.absorbing));
     now.faulty = !place.lease.over() && !place.machine_fault.empty();
     now.weight = place.in_sum ? place.in_sum->weight : 0;
     now.due = place.live() ? std::min({place.lease.deadline(), place.retry_at, place.hangs_at()}) : never;
     sums_.live += now.live - before.live;
     sums_.undecided += now.undecided - before.undecided;
+    sums_.tried += now.tried - before.tried;
     sums_.possible += now.possible - before.possible;
     sums_.faulty += now.faulty - before.faulty;
     sums_.weight += now.weight - before.weight;
@@ -448,7 +458,7 @@ void FederatedRound::account(Place& place) {
     }
 }
 
-Json FederatedRound::status() const {
+Json FederatedRound::status(Instant now) const {
     auto rows = Json::array();
     for (const auto& [node, place] : members_) {
         const char* state = place.in_sum                               ? "counted"
@@ -458,20 +468,19 @@ Json FederatedRound::status() const {
                             : place.lease.over()                       ? "over"
                             : place.lease.holds(place.lease.attempt()) ? "working"
                                                                        : "away";
-        rows.push(Json::object()
-                      .set("node", node)
-                      .set("state", state)
-                      .set("attempt", place.lease.attempt())
-                      .set("step", place.progress.step)
-                      .set("steps", place.progress.steps)
-                      .set("reason", place.drop_code.empty() ? Json() : Json(place.drop_code)));
+        auto row = Json::object()
+                       .set("node", node)
+                       .set("state", state)
+                       .set("attempt", place.lease.attempt())
+                       .set("step", place.progress.step)
+                       .set("steps", place.progress.steps)
+                       .set("reason", place.drop_code.empty() ? Json() : Json(place.drop_code));
+        if (place.live() && place.lease.state() == MemberLease::State::suspected) {
+            add_wait(row, now, place.session, place.lease.deadline(), stopped_at_ ? never : closes_at_);
+        }
+        rows.push(std::move(row));
     }
     return rows;
-}
-
-FederatedRound::Place* FederatedRound::find(const std::string& node) {
-    const auto found = members_.find(node);
-    return found == members_.end() ? nullptr : &found->second;
 }
 
 Lease FederatedRound::lease_of(const Place& place) const {

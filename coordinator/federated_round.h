@@ -29,7 +29,9 @@ public:
 
     void ready(Instant now, const std::string& node, SessionId session, const Digest& held,
                CoordinatorEffects& effects) override;
-    void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) override;
+    using Round::lost;
+    void lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+              CoordinatorEffects& effects) override;
     void expel(const std::string& node, const std::string& code, const std::string& message,
                CoordinatorEffects& effects) override;
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) override;
@@ -47,13 +49,14 @@ public:
     [[nodiscard]] std::uint32_t possible() const override;
     [[nodiscard]] std::string why_missing() const override;
     [[nodiscard]] std::string machine_fault() const override;
-    [[nodiscard]] Json status() const override;
+    [[nodiscard]] Json status(Instant now) const override;
 
 private:
     /// What a member adds to the sums.
     struct Share {
         std::uint32_t live = 0;
-        std::uint32_t undecided = 0;  // not over, or its update may be in the sum already
+        std::uint32_t undecided = 0;  // waited for and not over, or its update may be in the sum already
+        std::uint32_t tried = 0;      // live, and not waited for
         std::uint32_t possible = 0;   // has counted or still may
         std::uint32_t faulty = 0;     // this machine cannot take its update
         std::int64_t weight = 0;
@@ -61,6 +64,7 @@ private:
     };
     struct Place {
         MemberLease lease;
+        bool tried = false;                   // nobody waits for it
         SessionId session = 0;                // 0: none
         std::optional<HeldUpdate> offer;      // under the current attempt
         std::optional<HeldUpdate> absorbing;  // asked for and not answered
@@ -84,7 +88,10 @@ private:
         [[nodiscard]] bool live() const { return !lease.over() && drop_code.empty(); }
     };
 
-    Place* find(const std::string& node);
+    Place* find(const std::string& node) {
+        const auto found = members_.find(node);
+        return found == members_.end() ? nullptr : &found->second;
+    }
     /// After every change of a place: brings the sums up to date.
     void account(Place& place);
     [[nodiscard]] Lease lease_of(const Place& place) const;

@@ -1,6 +1,8 @@
 // See lease.h. Loop thread; pure.
 #include "coordinator/lease.h"
 
+#include <algorithm>
+
 namespace causeway {
 
 bool MemberLease::resync() {
@@ -12,12 +14,12 @@ bool MemberLease::resync() {
     return true;
 }
 
-bool MemberLease::suspect(Instant now) {
+bool MemberLease::suspect(Instant now, Duration grace) {
     if (state_ != State::active) {
         return false;
     }
     state_ = State::suspected;
-    deadline_ = after(now, rejoin_);
+    deadline_ = after(now, std::max(rejoin_, grace));
     return true;
 }
 

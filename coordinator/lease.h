@@ -28,8 +28,8 @@ public:
 
     /// The member is there and is told of its assignment. False in an absorbing state.
     bool resync();
-    /// No sign of life. False unless the lease was active.
-    bool suspect(Instant now);
+    /// No sign of life; it may come back for `grace` at least. False unless the lease was active.
+    bool suspect(Instant now, Duration grace = {});
     bool settle();
     bool drop();
 

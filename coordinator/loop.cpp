@@ -1,6 +1,7 @@
 // One turn: take an event, give it to the machine, hand its effects on. Time stands still within a turn.
 #include "coordinator/loop.h"
 
+#include "common/log.h"
 #include "common/overloaded.h"
 #include "coordinator/daemon_log.h"
 
@@ -12,17 +13,18 @@ Loop::Loop(Coordinator machine, LoopPartners partners, std::shared_ptr<LoopQueue
 }
 
 Status Loop::run() {
-    now_ = real_now();
+    real_now_ = real_now();
+    clock_ = ListeningClock(real_now_);
+    now_ = clock_.now();
     take(machine_.start(now_));
     while (true) {
-        // The wait ends at wake_at at the latest; a far deadline is looked at again every second, which costs nothing.
-        const auto due = next_.empty() ? wake_at_ : now_;
-        const auto patience =
-            std::min<Duration>(std::max<Duration>(due - now_, Duration::zero()), std::chrono::seconds(1));
-        const auto event = queue_->pop_for(patience);
-        now_ = real_now();
+        // Until wake_at; once the link is asked to hear everybody out, until its answer.
+        const auto due = listens_ ? never : next_.empty() ? clock_.real_at(wake_at_) : real_now_;
+        const auto event = queue_->pop_for(
+            std::clamp<Duration>(due - real_now_, Duration::zero(), ListeningClock::longest_wait));
+        keep_time();
         if (partners_.alive) {
-            partners_.alive(now_);
+            partners_.alive(real_now_);
         }
         if (event) {
             if (const auto* stop = std::get_if<StopLoop>(&*event)) {
@@ -35,18 +37,42 @@ Status Loop::run() {
             next_.pop_front();
             step(own);
         }
-        if (now_ >= wake_at_) {
-            step(Tick{});
+        if (clock_.now() >= wake_at_ && !listens_) {
+            listens_ = true;
+            partners_.link.listen();
         }
     }
 }
 
+/// While this process stood still nobody was late: the machine hears of that before all that has come meanwhile.
+void Loop::keep_time() {
+    real_now_ = real_now();
+    const auto stood_still = clock_.turn(real_now_);
+    if (stood_still > Duration::zero()) {
+        log_info("coordinator", "this process stood still for " + format_duration(stood_still) +
+                                    " (stopped, suspended or without a processor): no deadline counts that time");
+        step(StoodStill{});
+    }
+}
+
+/// What came before the deadline, and all that waited until now, has been handled: now it counts.
+void Loop::be_woken() {
+    listens_ = false;
+    now_ = std::max(now_, clock_.now());
+    take(machine_.step(now_, Tick{}));
+}
+
+/// Until the machine is woken its time stays before the instant that it waits for.
 void Loop::step(const CoordinatorEvent& event) {
+    now_ = std::max(now_, clock_.before(wake_at_));
     take(machine_.step(now_, event));
 }
 
 void Loop::take(CoordinatorEffects effects) {
     wake_at_ = effects.wake_at;
+    for (const auto& line : effects.say) {
+        log_warn("coordinator", line);
+    }
     auto persists = std::exchange(effects.persist, {});
     auto facts = note(persists);
     const auto number = effects_.push(std::move(effects), !persists.empty());
@@ -100,7 +126,7 @@ void Loop::allow_relays(ConnectionId session, const Roster& roster) {
         pairs.push_back({.first = client,
                          .second = entry.node,
                          .experiment = entry.experiment,
-                         .expires = now_ + std::chrono::milliseconds(entry.expires_ms)});
+                         .expires = real_now_ + std::chrono::milliseconds(entry.expires_ms)});
     }
     if (pairs.empty()) {
         relays_.erase(client);
@@ -172,7 +198,16 @@ void Loop::read(const ReadRounds& job) {
     });
 }
 
+/// What the machines have decided waits, and goes on by itself; an operator who asks hears why (loop_peers.cpp).
+void Loop::on(const StoreStuck& event) {
+    stuck_ = event.why;
+    log_warn("coordinator", "nothing is decided until the store has room: " + event.why.message);
+}
+
 void Loop::on(const StepStored& event) {
+    if (stuck_) {
+        log_info("coordinator", "the store stores again, and what waited for it goes on");
+    }
     stuck_.reset();
     effects_.stored(event.step);
     release();

@@ -11,6 +11,7 @@
 #include <variant>
 
 #include "common/effect_queue.h"
+#include "common/listening_clock.h"
 #include "coordinator/admission.h"
 #include "coordinator/daemon_limits.h"
 #include "coordinator/job_runner.h"
@@ -91,6 +92,8 @@ private:
         return {job.experiment, job.round, job.node, job.segment.empty() ? 0 : job.attempt};
     }
 
+    void keep_time();
+    void be_woken();
     void step(const CoordinatorEvent& event);
     void take(CoordinatorEffects effects);
     std::vector<Fact> note(const std::vector<Persist>& persists);
@@ -113,7 +116,7 @@ private:
     void on(const LinkEvent& event);
     void on(const CoordinatorEvent& event);
     void on(const StepStored& event);
-    void on(const StoreStuck& event) { stuck_ = event.why; }
+    void on(const StoreStuck& event);
     void on(const UpdateFetched& event);
     void on(const SendLater& event);
     void on(const SessionRefused& event) { partners_.admission.note_refusal(event.peer, event.address); }
@@ -126,6 +129,7 @@ private:
     void on_peer(const PeerHeard& event);
     void on_peer(const PeerSent&) {}
     void on_peer(const PeerMeasured& event);
+    void on_peer(const PeersRead&) { be_woken(); }
     bool answer_stuck(ConnectionId connection, const Session& session, const Message& message);
     void on_request(ConnectionId connection, const Session& session, const Request& request);
     void ask_node(ConnectionId connection, const Request& request, const std::string& by, const Json& body);
@@ -150,7 +154,10 @@ private:
     std::deque<AbsorbUpdate> waiting_for_room_;
     std::deque<CoordinatorEvent> next_;  // answers that the loop itself gives
     std::optional<Error> stuck_;         // the store cannot store: what the machines say has to wait
-    Instant now_{};
+    ListeningClock clock_;
+    bool listens_ = false;  // the link has been asked to hear everybody out before the machine is woken
+    Instant now_{};         // of the machine
+    Instant real_now_{};    // of the link and of certificates
     Instant wake_at_ = never;
 };
 

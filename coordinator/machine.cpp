@@ -210,7 +210,7 @@ void Coordinator::member_lost(Instant now, const std::string& node, bool session
 
 void Coordinator::on(Instant now, const SessionClosed& event, CoordinatorEffects& effects) {
     watches_.close(event.session);
-    if (const auto node = members_.close(event.session); !node.empty()) {
+    if (const auto node = members_.close(now, event.session); !node.empty()) {
         member_lost(now, node, true, effects);
     }
 }
@@ -281,6 +281,10 @@ void Coordinator::on(Instant now, const NodeRevoked& event, CoordinatorEffects& 
 }
 
 void Coordinator::on(Instant, const Tick&, CoordinatorEffects&) {}  // finish() does what is due
+
+void Coordinator::on(Instant now, const StoodStill&, CoordinatorEffects&) {
+    members_.stood_still(now);
+}
 
 // ---------------------------------------------------------------- results of jobs
 

@@ -56,6 +56,7 @@ private:
     void on(Instant now, const MessageReceived& event, CoordinatorEffects& effects);
     void on(Instant now, const NodeRevoked& event, CoordinatorEffects& effects);
     void on(Instant now, const Tick& event, CoordinatorEffects& effects);
+    void on(Instant now, const StoodStill& event, CoordinatorEffects& effects);
     void on(Instant now, const ModelMade& event, CoordinatorEffects& effects);
     void on(Instant now, const RoundOpened& event, CoordinatorEffects& effects);
     void on(Instant now, const UpdateAbsorbed& event, CoordinatorEffects& effects);

@@ -24,6 +24,11 @@ bool comes_before(const ExperimentMachine& a, const ExperimentMachine& b) {
 /// Ticks are cheap and idempotent, so every step gives one to each active experiment: a member that another
 /// experiment has just let go can be drawn without a word from anybody.
 void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
+    for (const auto& node : members_.give_up(now)) {
+        for (const auto id : unfinished_) {
+            experiments_.at(id).member_given_up({now, members_, busy_for(id), effects}, node);
+        }
+    }
     start_queued(now, effects);
     for (const auto id : in_turn()) {
         experiments_.at(id).tick({now, members_, busy_for(id), effects});
@@ -38,6 +43,7 @@ void Coordinator::finish(Instant now, CoordinatorEffects& effects) {
     for (const auto id : ended) {
         experiments_.at(id).close();
     }
+    effects.wake_at = std::min(effects.wake_at, members_.next_given_up());
     std::vector<Rosters::Pair> pairs;
     for (const auto id : unfinished_) {
         effects.wake_at = std::min(effects.wake_at, experiments_.at(id).deadline());

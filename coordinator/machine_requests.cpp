@@ -82,7 +82,7 @@ Result<Json> Coordinator::answer(Instant now, const Member& member, const Reques
         TRY_ASSIGN(const auto id, find_experiment(experiments_, body));
         const auto& experiment = experiments_.at(id);
         const auto holders = members_.live_holders(experiment.config().data.dataset).size();
-        return experiment.status().set("holders", static_cast<std::uint64_t>(holders));
+        return experiment.status(now).set("holders", static_cast<std::uint64_t>(holders));
     }
     if (request.verb == "experiment.cancel") {
         return cancel(now, member, body, effects);

@@ -43,6 +43,7 @@ const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& 
         nodes_by_session_.erase(older->session);
     }
     auto& member = members_[opened.node] = std::move(fresh);
+    expected_.erase(opened.node);
     nodes_by_session_[opened.session] = opened.node;
     if (opened.role == "client") {
         auto& known = declared_[opened.node];
@@ -60,16 +61,50 @@ const Member& Membership::open(const SessionOpened& opened, CoordinatorEffects& 
 }
 
 /// A session that was taken over is no longer in the table, so its end does not touch the newer one.
-std::string Membership::close(SessionId session) {
-    operators_.erase(session);
+std::string Membership::close(Instant now, SessionId session) {
     const auto found = nodes_by_session_.find(session);
-    if (found == nodes_by_session_.end()) {
-        return {};
+    const auto node = found == nodes_by_session_.end() ? std::string() : found->second;
+    if (!node.empty() && just_stood_still(now)) {
+        expected_[node] = {now + limits::restart_grace, members_.at(node).role};
     }
-    auto node = found->second;
-    nodes_by_session_.erase(found);
-    members_.erase(node);
+    forget(session);
     return node;
+}
+
+void Membership::forget(SessionId session) {
+    operators_.erase(session);
+    if (const auto found = nodes_by_session_.find(session); found != nodes_by_session_.end()) {
+        members_.erase(found->second);
+        nodes_by_session_.erase(found);
+    }
+}
+
+bool Membership::expects_any(std::string_view dataset, bool hosts) const {
+    return std::ranges::any_of(expected_, [&](const auto& entry) {
+        const auto known = declared_.find(entry.first);
+        return entry.second.role == "host" ? hosts : known != declared_.end() && holds(known->second, dataset);
+    });
+}
+
+std::vector<std::string> Membership::give_up(Instant now) {
+    std::vector<std::string> nodes;
+    for (const auto& [node, expected] : expected_) {
+        if (now >= expected.until) {
+            nodes.push_back(node);
+        }
+    }
+    for (const auto& node : nodes) {
+        expected_.erase(node);
+    }
+    return nodes;
+}
+
+Instant Membership::next_given_up() const {
+    Instant next = never;
+    for (const auto& [node, expected] : expected_) {
+        next = std::min(next, expected.until);
+    }
+    return next;
 }
 
 std::vector<SessionId> Membership::revoke(std::string_view node) {
@@ -83,7 +118,10 @@ std::vector<SessionId> Membership::revoke(std::string_view node) {
         sessions.push_back(member->session);
     }
     for (const auto session : sessions) {
-        close(session);
+        forget(session);
+    }
+    if (const auto found = expected_.find(node); found != expected_.end()) {
+        expected_.erase(found);
     }
     return sessions;
 }

@@ -6,10 +6,12 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/listening_clock.h"
 #include "coordinator/effects.h"
 
 namespace causeway {
@@ -38,9 +40,21 @@ public:
     /// differs from the last one is persisted. The caller has checked versions and limits.
     const Member& open(const SessionOpened& opened, CoordinatorEffects& effects);
     /// The node that has lost its session, or empty: an operator's, or not (or no longer) a node's.
-    std::string close(SessionId session);
+    std::string close(Instant now, SessionId session);
     /// Forgets the node's sessions, an operator's too, and gives them: they are the caller's to close.
     std::vector<SessionId> revoke(std::string_view node);
+    /// This process did not run for a while (StoodStill): nodes whose sessions are closed now, or while what came
+    /// meanwhile is heard, gave up on us, and are expected back within the grace of a restart.
+    void stood_still(Instant now) { stood_still_at_ = now; }
+    [[nodiscard]] bool just_stood_still(Instant now) const {
+        return stood_still_at_ && now <= *stood_still_at_ + ListeningClock::longest_gap;
+    }
+    [[nodiscard]] bool expects(std::string_view node) const { return expected_.contains(node); }
+    /// A client that declared the dataset, or with `hosts` a host.
+    [[nodiscard]] bool expects_any(std::string_view dataset, bool hosts) const;
+    /// Nodes that have not come back in time, once; sorted by name.
+    std::vector<std::string> give_up(Instant now);
+    [[nodiscard]] Instant next_given_up() const;
     /// Marks silence or the end of it; nullptr when that session is no node's or nothing changed.
     const Member* set_silent(SessionId session, bool silent);
 
@@ -59,10 +73,18 @@ public:
     [[nodiscard]] const std::map<std::string, std::vector<DatasetDeclaration>>& declared() const { return declared_; }
 
 private:
+    struct Expected {
+        Instant until;
+        std::string role;
+    };
+    void forget(SessionId session);
+
     std::map<std::string, Member, std::less<>> members_;
     std::map<SessionId, std::string> nodes_by_session_;
     std::map<SessionId, Member> operators_;
     std::map<std::string, std::vector<DatasetDeclaration>> declared_;
+    std::map<std::string, Expected, std::less<>> expected_;
+    std::optional<Instant> stood_still_at_;
 };
 
 }  // namespace causeway

@@ -154,7 +154,7 @@ void RelayRound::note(const RelayDecision& decision) {
             counted_.erase(client);
             auto& node = clients_.at(client);
             if (node.away && node.drop_code.empty()) {  // it had counted, and now has to come back
-                node.gone_until = std::min(node.gone_until, until_gone(client));
+                node.gone_until = std::min(node.gone_until, until_gone(client, Duration::zero()));
             }
         }
     }
@@ -266,7 +266,8 @@ void RelayRound::host_ready(Instant now, const std::string& name, SessionId sess
     go_on(now, effects);
 }
 
-void RelayRound::lost(Instant now, const std::string& name, bool session_gone, CoordinatorEffects& effects) {
+void RelayRound::lost(Instant now, const std::string& name, bool session_gone, Duration grace,
+                      CoordinatorEffects& effects) {
     auto* node = node_of(name);
     if (node == nullptr) {
         return;
@@ -277,14 +278,14 @@ void RelayRound::lost(Instant now, const std::string& name, bool session_gone, C
     now_ = now;
     node->away = true;
     mark_lost(name);
-    node->gone_until = std::min(node->gone_until, until_gone(name));
+    node->gone_until = std::min(node->gone_until, until_gone(name, grace));
     tick(now, effects);
 }
 
 /// How long its group waits for it, from now.
-Instant RelayRound::until_gone(const std::string& name) const {
+Instant RelayRound::until_gone(const std::string& name, Duration grace) const {
     const bool waits = !clients_.contains(name) || of_relays_.relay.lost_client == RelayPlan::LostClient::wait;
-    const auto wait = waits ? plan_.rejoin : Duration::zero();
+    const auto wait = std::max(waits ? plan_.rejoin : Duration::zero(), grace);
     return wait >= never - now_ ? never : now_ + wait;
 }
 

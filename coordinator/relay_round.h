@@ -40,7 +40,9 @@ public:
     void ready(Instant now, const std::string& node, SessionId session, const Digest& held,
                CoordinatorEffects& effects) override;
     void host_ready(Instant now, const std::string& node, SessionId session, CoordinatorEffects& effects) override;
-    void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) override;
+    using Round::lost;
+    void lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+              CoordinatorEffects& effects) override;
     void expel(const std::string& node, const std::string& code, const std::string& message,
                CoordinatorEffects& effects) override;
     void on_offer(const std::string& node, SessionId session, const Offer& offer, CoordinatorEffects& effects) override;
@@ -58,7 +60,7 @@ public:
     [[nodiscard]] std::uint32_t possible() const override;
     [[nodiscard]] std::string why_missing() const override;
     [[nodiscard]] std::string machine_fault() const override { return machine_fault_; }
-    [[nodiscard]] Json status() const override;
+    [[nodiscard]] Json status(Instant now) const override;
     [[nodiscard]] Json relays() const override;
     [[nodiscard]] FinishRound finish() const override;
     [[nodiscard]] std::vector<StreamPair> streams() const override;
@@ -143,7 +145,7 @@ private:
                CoordinatorEffects& effects);
     void move_groups();
     void mark_lost(const std::string& node);
-    [[nodiscard]] Instant until_gone(const std::string& node) const;
+    [[nodiscard]] Instant until_gone(const std::string& node, Duration grace) const;
     void note(const RelayDecision& decision);
     [[nodiscard]] Lease lease_of(std::uint32_t number) const;
     [[nodiscard]] Turn* find(const Lease& lease);

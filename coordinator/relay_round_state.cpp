@@ -120,10 +120,12 @@ void RelayRound::move_groups() {
 
 void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
     for (auto& [name, node] : clients_) {
-        if (now >= closes_at_) {
+        if (now >= closes_at_ && node.away) {
+            leave(name, absence(node.session), "it did not come back before the round closed", effects);
+        } else if (now >= closes_at_) {
             leave(name, "straggler_deadline", "the round closed before its turn was over", effects);
         } else if (now >= node.gone_until) {
-            leave(name, "silent", "not heard of for longer than sync.rejoin", effects);
+            leave(name, absence(node.session), "not heard of for longer than sync.rejoin", effects);
             node.gone_until = never;
         }
     }
@@ -335,32 +337,36 @@ std::string RelayRound::why_missing() const {
 }
 
 /// Groups in their order, and in each the tour's.
-Json RelayRound::status() const {
+Json RelayRound::status(Instant now) const {
     auto rows = Json::array();
     for (std::uint32_t group = 0; group < host_of_group_.size(); ++group) {
         const auto& turn = relay_.turn(group);
         for (const auto& client : of_relays_.relay.groups[group]) {
             const auto& node = clients_.at(client);
-            const bool now = turn && turn->client == client;
+            const bool turns = turn && turn->client == client;
             const auto under_way = std::ranges::find_if(
-                turns_, [&](const auto& entry) { return now && in_group(entry.second, group); });
+                turns_, [&](const auto& entry) { return turns && in_group(entry.second, group); });
             const bool known = under_way != turns_.end();
             const auto* seat = known ? seat_of(under_way->second, client) : nullptr;
             const char* state = counted_.contains(client)   ? "counted"
                                 : !node.drop_code.empty()   ? "dropped"
                                 : seat != nullptr && seat->part.offer ? "uploading"
-                                : now                       ? "working"
+                                : turns                     ? "working"
                                 : node.session == 0         ? "away"
                                                             : "waiting";
-            rows.push(Json::object()
-                          .set("node", client)
-                          .set("state", state)
-                          .set("attempt", known ? under_way->first : 0)
-                          .set("step", seat != nullptr ? seat->progress.step : 0)
-                          .set("steps", seat != nullptr ? seat->progress.steps : 0)
-                          .set("reason", node.drop_code.empty() ? Json() : Json(node.drop_code))
-                          .set("group", together() ? Json() : Json(group))
-                          .set("host", host_of_group_[group]));
+            auto row = Json::object()
+                           .set("node", client)
+                           .set("state", state)
+                           .set("attempt", known ? under_way->first : 0)
+                           .set("step", seat != nullptr ? seat->progress.step : 0)
+                           .set("steps", seat != nullptr ? seat->progress.steps : 0)
+                           .set("reason", node.drop_code.empty() ? Json() : Json(node.drop_code))
+                           .set("group", together() ? Json() : Json(group))
+                           .set("host", host_of_group_[group]);
+            if (node.away && node.drop_code.empty() && !counted_.contains(client)) {
+                add_wait(row, now, node.session, node.gone_until, closes_at_);
+            }
+            rows.push(std::move(row));
         }
     }
     return rows;

@@ -5,8 +5,10 @@
 // round closes in every case: by reports, drops or a deadline. Thread: loop. Pure.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -25,6 +27,7 @@ struct RoundPlan {
     Duration rejoin{};
     Duration first_wait{};          // for a member without a session at the opening
     Duration straggler_deadline{};  // 0: none
+    std::set<std::string> tried{};  // of the cohort: counts if it comes, and nobody waits for it
 };
 
 /// Two nodes that may exchange streams: now, or as soon as their turn comes.
@@ -56,8 +59,12 @@ public:
     /// A host is there; not for rounds without hosts.
     virtual void host_ready(Instant /*now*/, const std::string& /*node*/, SessionId /*session*/,
                             CoordinatorEffects& /*effects*/) {}
-    /// Its session is silent or gone.
-    virtual void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) = 0;
+    /// Its session is silent or gone. Its place is kept for `grace` at least, whatever the plan says.
+    virtual void lost(Instant now, const std::string& node, bool session_gone, Duration grace,
+                      CoordinatorEffects& effects) = 0;
+    void lost(Instant now, const std::string& node, bool session_gone, CoordinatorEffects& effects) {
+        lost(now, node, session_gone, Duration::zero(), effects);
+    }
     /// Drops the member whatever its lease says. What is in the sum already counts: it was said by a member.
     virtual void expel(const std::string& node, const std::string& code, const std::string& message,
                        CoordinatorEffects& effects) = 0;
@@ -84,8 +91,9 @@ public:
     [[nodiscard]] virtual std::string why_missing() const = 0;
     /// "code: why" of this machine while it cannot take what a member has offered; empty: it can.
     [[nodiscard]] virtual std::string machine_fault() const = 0;
-    /// For `experiment status`: per member what it does, its attempt, step and steps.
-    [[nodiscard]] virtual Json status() const = 0;
+    /// For `experiment status`: per member what it does, its attempt, step and steps; of one that is away why, and for
+    /// how many seconds more it is waited for (waits_s; null: for ever), and by which setting (waits_by).
+    [[nodiscard]] virtual Json status(Instant now) const = 0;
     /// What its commit says of it beside what every round's does, under "relays"; null: nothing.
     [[nodiscard]] virtual Json relays() const { return {}; }
     /// The job that ends a complete round.
@@ -98,7 +106,7 @@ public:
     [[nodiscard]] std::uint32_t number() const { return plan_.assignment.lease.round; }
     [[nodiscard]] const RoundPlan& plan() const { return plan_; }
     [[nodiscard]] std::uint32_t quorum() const {
-        return plan_.quorum.of(static_cast<std::uint32_t>(plan_.cohort.size()));
+        return plan_.quorum.of(static_cast<std::uint32_t>(plan_.cohort.size() - plan_.tried.size()));
     }
     /// Nodes that were dropped since the last call, with the code: drawn again only after they resync.
     [[nodiscard]] std::vector<std::pair<std::string, std::string>> take_dropped() {
@@ -106,6 +114,15 @@ public:
     }
 
 protected:
+    /// Why a member that is not heard of counts no longer: its session has ended, or it says nothing in it.
+    static const char* absence(SessionId session) { return session == 0 ? "gone" : "silent"; }
+    /// Of a member that may come back until `rejoin` is over or the round closes.
+    static void add_wait(Json& row, Instant now, SessionId session, Instant rejoin, Instant closes) {
+        const auto until = std::min(rejoin, closes);
+        const Json left = until == never ? Json() : Json(seconds(std::max(until - now, Duration::zero())));
+        row.set("reason", absence(session)).set("waits_s", left);
+        row.set("waits_by", rejoin <= closes ? "sync.rejoin" : "sync.straggler_deadline");
+    }
     void note_dropped(const std::string& node, const std::string& code) { newly_dropped_.emplace_back(node, code); }
     void log(const char* kind, Json detail, CoordinatorEffects& effects) const {
         effects.persist.push_back(SaveDecision{plan_.assignment.lease.experiment, number(), kind, std::move(detail)});

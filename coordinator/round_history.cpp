@@ -25,6 +25,24 @@ bool better(const RoundRecord& a, const RoundRecord& b, std::string_view metric)
 
 }  // namespace
 
+namespace {
+
+constexpr std::size_t most_without = 8;
+
+/// Who did not count, why, and how long into the round it was waited for; the slowest come first in the summary.
+Json without_of(const Json& member_times) {
+    auto without = Json::array();
+    for (const auto& [node, times] : member_times.fields()) {
+        const auto end = times["end"].text();
+        if (end != "counted" && !end.empty() && without.items().size() < most_without) {
+            without.push(Json::object().set("node", node).set("why", end).set("seconds", times["total"]));
+        }
+    }
+    return without;
+}
+
+}  // namespace
+
 RoundRecord record_of(const StoredRound& stored) {
     RoundRecord record{.round = stored.round, .model = stored.model, .model_bytes = stored.model_bytes};
     const auto& summary = stored.summary;
@@ -34,6 +52,7 @@ RoundRecord record_of(const StoredRound& stored) {
     record.seconds = summary["seconds"].number();
     record.bytes_up = static_cast<std::uint64_t>(summary["bytes_up"].integer());
     record.bytes_down = static_cast<std::uint64_t>(summary["bytes_down"].integer());
+    record.without = without_of(summary["member_times"]);
     const auto& relays = summary["relays"];
     record.stream_bytes_up = static_cast<std::uint64_t>(relays["stream_bytes_up"].integer());
     record.stream_bytes_down = static_cast<std::uint64_t>(relays["stream_bytes_down"].integer());

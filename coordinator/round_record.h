@@ -28,6 +28,7 @@ struct RoundRecord {
     std::uint32_t critical_group = 0;     // whose tour ended last, from 1; 0: no groups
     std::string critical_client{};        // whose segment came last, where all clients train together
     std::optional<ModelEvaluated> evaluation{};
+    Json without{};  // [{node, why, seconds}] of members that did not count, the slowest `most_without`
     std::string evaluation_note{};  // why there is none, or who is not in it
 };
 

@@ -11,6 +11,7 @@ void ClientHost::start() {
     auto options = options_;
     options.held = work_.held();
     session_.emplace(std::move(options));
+    begin_life();
     take(session_->start(now()));
 }
 
@@ -40,6 +41,7 @@ void ClientHost::event(const node::Event& event) {
     if (const auto* heard = std::get_if<node::MessageReceived>(&event)) {
         remember(heard->message);
     }
+    (void)begin_turn();
     take(session_->step(now(), event));
 }
 

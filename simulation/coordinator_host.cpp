@@ -21,6 +21,7 @@ void CoordinatorHost::start() {
     around_.transcript.add("coordinator", "start epoch " + std::to_string(recovered.epoch));
     machine_.emplace(options_, std::move(recovered));
     stored_until_ = queue_.now();
+    begin_life();
     take(machine_->start(now()));
 }
 
@@ -57,6 +58,10 @@ void CoordinatorHost::event(const CoordinatorEvent& event) {
                 around_.invariants.heard(around_.nodes[session->second], heard->message);
             }
         }
+        if (begin_turn() > Duration::zero()) {
+            around_.transcript.add("coordinator", "goes on after standing still");
+            take(machine_->step(now(), StoodStill{}));
+        }
         take(machine_->step(now(), event));
     }
 }
@@ -64,6 +69,9 @@ void CoordinatorHost::event(const CoordinatorEvent& event) {
 /// Steps are released in order, each when its persists are done.
 void CoordinatorHost::take(CoordinatorEffects effects) {
     wake_at(effects.wake_at);
+    for (const auto& line : effects.say) {
+        around_.transcript.add("coordinator", "log " + line);
+    }
     stored_until_ = std::max(stored_until_, queue_.now()) + (effects.persist.empty() ? Duration::zero() : store_time_);
     pending_.push_back({stored_until_, std::move(effects)});
     if (stored_until_ > queue_.now()) {

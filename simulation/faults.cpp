@@ -75,6 +75,10 @@ void lie(Occasion on) {
 void fill_disk(Occasion on) {
     on.world.fill_disk(on.random.below(3) == 0 ? on.client : World::coordinator_process, on.absence);
 }
+/// Mostly beyond what nodes wait for it: they give its connections up and come back.
+void stall_coordinator(Occasion on) {
+    on.world.stop_process(World::coordinator_process, on.absence);
+}
 
 struct Kind {
     const char* name;
@@ -93,6 +97,7 @@ constexpr Kind kinds[] = {
     {"stop", stop},
     {"lying", lie},
     {"disk", fill_disk},
+    {"coordinator-stalls", stall_coordinator},
 };
 
 }  // namespace

@@ -12,6 +12,7 @@
 //   stop               a process is stopped and goes on (SIGSTOP, SIGCONT)
 //   lying              clients say what is stale, forged or not theirs to say, and hand out damaged updates
 //   disk               a disk is full for a while, on either side
+//   coordinator-stalls the coordinator stands still for longer than any deadline, and goes on
 //
 // All of it is over by the end of the plan's time: from then on the world is healed, and whatever still runs must end.
 #pragma once
@@ -38,6 +39,7 @@ enum class Fault {
     stop,
     lying,
     disk,
+    coordinator_stalls,
 };
 
 /// In the order of the enumeration, as written on the command line.

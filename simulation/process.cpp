@@ -2,6 +2,7 @@
 #include "simulation/process.h"
 
 #include <cmath>
+#include <utility>
 
 namespace causeway::simulation {
 
@@ -31,8 +32,40 @@ void Process::crash_after(std::uint32_t effects, std::function<void()> crashed) 
     crashed_ = std::move(crashed);
 }
 
+/// A turn comes as soon as it goes on, whatever else there is to do.
 void Process::stop(Duration how_long) {
+    interrupt();
     life_.stopped_until = std::max(life_.stopped_until, queue_.now() + how_long);
+    queue_.at(life_.stopped_until, life_, [this] { note_turn(); });
+}
+
+void Process::interrupt() {
+    if (!interrupted_) {
+        listening_.ran_until(clock_.local(queue_.now()));
+        interrupted_ = true;
+    }
+}
+
+void Process::note_turn() {
+    const auto local = clock_.local(queue_.now());
+    if (std::exchange(interrupted_, false)) {
+        stood_still_ = std::max(stood_still_, listening_.turn(local));
+        plan_wake();
+    } else {
+        listening_.ran_until(local);
+    }
+}
+
+void Process::begin_life() {
+    listening_ = ListeningClock(clock_.local(queue_.now()));
+    last_now_ = listening_.now();
+    interrupted_ = queue_.now() < life_.stopped_until;
+}
+
+Duration Process::begin_turn() {
+    note_turn();
+    last_now_ = std::max(last_now_, listening_.before(wake_at_));
+    return std::exchange(stood_still_, Duration::zero());
 }
 
 void Process::set_clock_rate(double rate) {
@@ -40,9 +73,11 @@ void Process::set_clock_rate(double rate) {
     plan_wake();
 }
 
+/// As of a virtual machine that was paused: its loop had no turn meanwhile.
 void Process::jump_clock(Duration ahead) {
+    interrupt();
     clock_.jump(ahead);
-    plan_wake();
+    queue_.at(queue_.now(), life_, [this] { note_turn(); });
 }
 
 void Process::fill_disk(Duration how_long) {
@@ -60,7 +95,7 @@ void Process::plan_wake() {
     if (wake_at_ == never || !up()) {
         return;
     }
-    const auto when = std::max(clock_.world(wake_at_), queue_.now());
+    const auto when = std::max(clock_.world(listening_.real_at(wake_at_)), queue_.now());
     if (planned_for_ <= when) {
         return;
     }
@@ -70,11 +105,20 @@ void Process::plan_wake() {
             return;
         }
         planned_for_ = never;
-        if (now() >= wake_at_) {
-            woken();
-        } else {
-            plan_wake();
+        note_turn();
+        if (listening_.now() < wake_at_) {
+            return plan_wake();
         }
+        // What has come by this instant is heard before.
+        queue_.at(queue_.now(), life_, [this, wake_at = wake_at_] {
+            note_turn();
+            if (wake_at_ == wake_at && listening_.now() >= wake_at_) {
+                last_now_ = std::max(last_now_, listening_.now());
+                woken();
+            } else {
+                plan_wake();
+            }
+        });
     });
 }
 
@@ -89,6 +133,8 @@ bool Process::survives_next_effect() {
 void Process::end_life() {
     ++life_.number;
     life_.stopped_until = {};
+    interrupted_ = false;
+    stood_still_ = {};
     wake_at_ = never;
     planned_for_ = never;
     effects_left_.reset();

@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 
+#include "common/listening_clock.h"
 #include "simulation/event_queue.h"
 
 namespace causeway::simulation {
@@ -46,8 +47,12 @@ public:
 protected:
     virtual void woken() = 0;
 
-    /// As the machine inside sees it.
-    [[nodiscard]] Instant now() const { return clock_.local(queue_.now()); }
+    /// A turn of the loop inside begins; between its events it has had turns in which nothing happened. returns  how
+    /// long it stood still before, told once
+    Duration begin_turn();
+    void begin_life();
+    /// As the machine inside sees it: before the instant that it waits for, until it is woken.
+    [[nodiscard]] Instant now() const { return last_now_; }
     [[nodiscard]] bool disk_full() const { return queue_.now() < disk_full_until_; }
     [[nodiscard]] Instant disk_full_until() const { return disk_full_until_; }
     /// Only the latest wish counts: every step says anew when to wake.
@@ -61,8 +66,14 @@ protected:
 
 private:
     void plan_wake();
+    void note_turn();
+    void interrupt();
 
     HostClock clock_;
+    ListeningClock listening_;
+    bool interrupted_ = false;  // stopped since the last turn
+    Duration stood_still_{};    // and the machine has not heard of it
+    Instant last_now_{};
     Instant disk_full_until_{};
     Instant wake_at_ = never;      // by this process's clock
     Instant planned_for_ = never;  // by the world's

@@ -10,6 +10,7 @@
 
 #include "common/large_memory.h"
 #include "common/log.h"
+#include "wire/burst.h"
 #include "wire/link_core.h"
 #include "wire/shared_traffic.h"
 #include "wire/sockets.h"
@@ -21,36 +22,12 @@ constexpr std::size_t link_command_limit = 65'536;        // owners wait when th
 constexpr std::size_t backlog_limit = 64;                 // events that an owner has not taken: we stop reading
 constexpr Duration again = std::chrono::milliseconds(1);  // an owner's queue was full, and nothing says when it is not
 constexpr Duration stall = std::chrono::milliseconds(300);  // a turn that took longer says nothing about peers
+constexpr int most_listened_turns = 64;  // who keeps talking keeps nobody from being heard out
 constexpr Duration last_words = std::chrono::milliseconds(500);
-constexpr std::uint64_t burst_bytes = 1 << 20;    // worth a look at the heap
-constexpr std::uint64_t quiet_bytes = 256 << 10;  // within quiet_time: heartbeats of 1,000 sessions stay below
 constexpr Duration quiet_time = std::chrono::seconds(1);
-constexpr std::uint64_t many_gone = 255;  // connections that have ended, each of which leaves 8 KB of free pages
-constexpr std::uint64_t some_gone = 31;   // the same, when no more end: ZeroMQ lets go of them a little later
-constexpr Duration gone_time = std::chrono::milliseconds(250);
 constexpr std::size_t crowd = 100;                       // connections: below, heartbeats cost nothing that counts
 constexpr Duration nap = std::chrono::milliseconds(10);  // one wake-up for many heartbeats
 constexpr Duration spare_time = std::chrono::seconds(10);  // large memory that rounds have not wanted for so long
-
-/// What leaves free pages behind, counted from the start: when much of it has come and no more than little since for a
-/// pause, or too much without one, the burst is over.
-struct Burst {
-    std::uint64_t little, much;
-    Duration pause;
-    std::uint64_t too_much = UINT64_MAX;
-    std::uint64_t when_quiet = 0, when_over = 0;
-    Instant quiet_since{};
-
-    bool is_over(Instant now, std::uint64_t so_far) {
-        if (so_far - when_quiet > little) {
-            when_quiet = so_far;
-            quiet_since = now;
-        }
-        const bool over = so_far - when_over > too_much || (so_far - when_over > much && now - quiet_since > pause);
-        when_over = over ? so_far : when_over;
-        return over;
-    }
-};
 
 struct DialCommand {
     ConnectionId connection = 0;
@@ -79,9 +56,10 @@ struct RelaysCommand {
 struct RelayUseCommand {
     std::shared_ptr<BoundedQueue<std::vector<RelayUse>>> answer;
 };
+struct ListenCommand {};
 struct StopCommand {};
 using LinkCommand = std::variant<DialCommand, SendMessage, CloseCommand, PaceCommand, UseCommand, AllowCommand,
-                                 RelaysCommand, RelayUseCommand, StopCommand>;
+                                 RelaysCommand, RelayUseCommand, ListenCommand, StopCommand>;
 
 LinkEnd end_of(const std::optional<Credentials>& credentials) {
     return credentials && credentials->identity.role != Role::coordinator ? LinkEnd::node : LinkEnd::coordinator;
@@ -122,6 +100,7 @@ struct Link::State final : LinkPort {
     std::vector<pollfd> polled;
     std::map<ConnectionId, LinkEvents*> queue_of_connection;  // those whose events do not go to the control queue
     std::deque<LinkEvent> backlog;                            // not taken by their queue yet
+    std::optional<int> listened;                              // asked: turns that have read since
     SharedTraffic traffic;
     SharedTraffic stream_traffic;
     SharedTraffic bulk_traffic;
@@ -201,6 +180,8 @@ struct Link::State final : LinkPort {
             core->allow_relays(std::move(relaying->pairs));
         } else if (const auto* asked = std::get_if<RelayUseCommand>(&command)) {
             asked->answer->push(core->relay_use());
+        } else if (std::holds_alternative<ListenCommand>(command)) {
+            listened = 0;
         } else if (!stopping) {
             stopping = true;
             stop_at = now + last_words;
@@ -246,6 +227,10 @@ struct Link::State final : LinkPort {
         for (auto& event : core->take_events()) {
             backlog.push_back(std::move(event));
         }
+        if (heard_out()) {
+            listened.reset();
+            backlog.emplace_back(PeersRead{});
+        }
         while (!backlog.empty()) {
             const auto id = connection_of(backlog.front());
             const bool ends = std::holds_alternative<PeerClosed>(backlog.front());
@@ -269,6 +254,15 @@ struct Link::State final : LinkPort {
         for (auto& entry : dialled) {
             entry.second.read(*core, now, unix_s);
         }
+    }
+    /// What came before the question was there for a wait after it, and that turn or a later one has read all of it.
+    bool heard_out() {
+        if (!listened || backlog.size() >= backlog_limit || ++*listened < 2) {
+            return false;
+        }
+        bool more = false;
+        for_sockets(true, [&](MonitoredSocket& socket) { more = socket.has_more() || more; });
+        return !more || *listened >= most_listened_turns;
     }
     void close_ended() {
         for (const auto id : std::exchange(ended, {})) {
@@ -301,7 +295,7 @@ struct Link::State final : LinkPort {
             polled.push_back({socket.monitor_descriptor(), POLLIN, 0});
         });
         waits = true;
-        more = more || commands.size() > 0;
+        more = more || commands.size() > 0 || listened;
         const auto patience = backlog.empty() ? std::clamp<Duration>(core->due() - real_now(), {}, stall / 2) : again;
         const timespec limit{0, more ? 0 : std::chrono::duration_cast<std::chrono::nanoseconds>(patience).count()};
         ::ppoll(polled.data(), polled.size(), &limit, nullptr);
@@ -437,6 +431,10 @@ void Link::close(ConnectionId connection, Error why) {
 }
 void Link::set_pace(ConnectionId connection, Pace pace) {
     state_->put(PaceCommand{connection, pace}, State::Wake::no);  // within a turn's patience is soon enough
+}
+
+void Link::listen() {
+    state_->put(ListenCommand{});
 }
 
 void Link::allow_streams(std::vector<StreamPeer> peers) {

@@ -79,7 +79,12 @@ struct PeerMeasured {
     ConnectionId connection = 0;
     Duration round_trip{};
 };
-using LinkEvent = std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent, PeerMeasured>;
+/// The answer to Link::listen(): what had come by then has been told before this.
+struct PeersRead {
+    ConnectionId connection = 0;  // none: it is about all of them
+};
+using LinkEvent =
+    std::variant<PeerOpened, PeerMessage, PeerClosed, PeerSilent, PeerHeard, PeerSent, PeerMeasured, PeersRead>;
 using LinkEvents = BoundedQueue<LinkEvent>;
 
 // ---------------------------------------------------------------- options
@@ -202,6 +207,9 @@ public:
     void allow_streams(std::vector<StreamPeer> peers);
     /// A coordinator's: whose streams are forwarded, in place of all said before. Call it whenever rosters are sent.
     void allow_relays(std::vector<RelayPair> pairs);
+    /// Asks for PeersRead, in the queue of control events: who has a deadline to keep hears everybody first. One
+    /// question at a time.
+    void listen();
     /// One line for each pair that is allowed. cost: waits for a turn of the link thread. Not from that thread
     [[nodiscard]] std::vector<RelayUse> relay_use() const;
     /// A renewed certificate: shown in every handshake from now on. Connections there are go on as they are.

@@ -3,6 +3,7 @@
 
 #include <thread>
 
+#include "common/listening_clock.h"
 #include "common/queue.h"
 #include "wire/transfer_tables.h"
 
@@ -64,6 +65,7 @@ struct TransferEngine::State {
     std::map<ConnectionId, Attachment> attachments;  // by control connection
     BoundedQueue<TransferCommand> commands{transfer_command_limit};
     std::atomic<bool> stopping{false};
+    ListeningClock clock{real_now()};
     Instant next_tick{};
     std::thread thread;
 
@@ -202,7 +204,8 @@ struct TransferEngine::State {
     void run() {
         while (!stopping.load(std::memory_order_relaxed)) {
             auto event = events->pop_for(transfer_turn);
-            const auto now = real_now();
+            (void)clock.turn(real_now());  // what waits for its reader was not slow while we stood still
+            const auto now = clock.now();
             while (auto command = commands.try_pop()) {
                 execute(std::move(*command), now);
             }
@@ -214,7 +217,7 @@ struct TransferEngine::State {
         writer.reset();  // what has come is written: a part for the next start
         commands.close();
         while (auto command = commands.try_pop()) {
-            execute(std::move(*command), real_now());
+            execute(std::move(*command), clock.now());
         }
         fetches.fail_all({ErrorKind::disconnected, "stopped", "the program stops"});
     }

@@ -92,6 +92,12 @@ TEST_CASE("values that do not go together are refused where they stand", "[confi
     const auto sync = [](const char* lines) { return std::string(right_text) + "[sync]\n" + lines; };
     CHECK_THAT(all_errors(sync("cohort = 3\nmin_clients = 4\n")), Contains("e.toml:19:15") && Contains("cohort of 3"));
     CHECK_THAT(all_errors(sync("cohort = 3\nquorum = 4\n")), Contains("e.toml:19:10") && Contains("never"));
+    CHECK_THAT(all_errors(sync("min_clients = 2\nquorum = 4\n")),
+               Contains("e.toml:19:10") && Contains("round of 2") && Contains("min_clients = 2") && Contains("raise"));
+    CHECK_THAT(all_errors(sync("cohort = \"50%\"\nmin_clients = 4\nquorum = 3\n")), Contains("round of 2"));
+    CHECK(read_experiment(sync("quorum = 4\n"), "e.toml")->sync.min_clients == 4);
+    CHECK_THAT(all_errors(std::string(right_text) + "[evaluation]\nwhere = \"coordinator\"\npatience = 4\n"),
+               Contains("e.toml:19:12") && Contains("never ends a run of 3"));
     CHECK_THAT(all_errors(sync("cohort = 0\n")), Contains("e.toml:18:10") && Contains("sync.cohort is 0"));
     CHECK_THAT(all_errors(sync("min_clients = 0\n")), Contains("sync.min_clients is 0"));
     CHECK_THAT(all_errors(sync("quorum = \"0%\"\n")), Contains("sync.quorum is 0%"));

@@ -50,7 +50,7 @@ RelayRoundPlan random_plan(History& random) {
 /// Under way: {client, its group's turn is known to both}.
 std::vector<std::string> at_work(const RelayBench& bench) {
     std::vector<std::string> names;
-    const auto rows = bench.round.status();
+    const auto rows = bench.round.status(0s);
     for (const auto& row : rows.items()) {
         if (row["attempt"].integer() != 0) {
             names.push_back(row["node"].text());

@@ -69,7 +69,7 @@ TEST_CASE("nothing counts before all of it is here, then all does", "[relay_roun
 TEST_CASE("who trains together has no group in any report, and the client that came last is named",
           "[relay_round][together]") {
     auto bench = together_under_way();
-    const auto rows = bench.round.status();
+    const auto rows = bench.round.status({});
     REQUIRE(rows.items().size() == 3);
     for (const auto& row : rows.items()) {
         CHECK(row["group"].is_null());

@@ -89,7 +89,7 @@ TEST_CASE("a new session of a node is told anew, a node that is gone is not", "[
     const auto again = bench.keep(2s, {{"a", "h1"}});
     CHECK(sent<Roster>(again, bench.sessions["a"]) != nullptr);
     CHECK(sent<Roster>(again, bench.sessions["h1"]) == nullptr);
-    bench.members.close(bench.sessions["h1"]);
+    bench.members.close(0s, bench.sessions["h1"]);
     const auto alone = bench.keep(3s, {{"a", "h1"}});
     REQUIRE(sent<Roster>(alone, bench.sessions["a"]) != nullptr);
     CHECK(sent<Roster>(alone, bench.sessions["a"])->entries.empty());  // nobody is there to talk to

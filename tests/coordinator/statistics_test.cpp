@@ -66,7 +66,7 @@ TEST_CASE("before round 1 everybody who is there is asked for its sums, and give
     const auto* open = std::get_if<OpenRound>(&bench.last.jobs.front());
     REQUIRE(open != nullptr);
     CHECK(open->members == 2);
-    CHECK(bench.experiment(1).status()["phase"].text() == "summing columns");
+    CHECK(bench.experiment(1).status({})["phase"].text() == "summing columns");
 }
 
 TEST_CASE("the end of round 0 stores numbers, digest, participants, model and cohort at once", "[statistics]") {

@@ -19,6 +19,10 @@ COMMANDS = [
     # demo
     ("demo digits-fedvag", 2, ["no such file", "digits-fedavg"]),
     ("demo --clients 0", 2, ["--clients", "1 to 100"]),
+    ("demo --clients 3 --set sync.quorum=4", 2, ["--set sync.quorum", "quorum of 4", "--clients 3"]),
+    ("demo --clients 2 --set evaluation.patience=500", 2, ["--set evaluation.patience", "never ends a run of"]),
+    ("simulate digits-fedavg --clients 2 --set sync.quorum=3", 2, ["--set sync.quorum", "--clients 2"]),
+    ("simulate digits-fedavg --clients 4 --set sync.cohort=2 --set sync.quorum=3", 2, ["cohort of 2", "sync.quorum"]),
     ("demo --data digits", 2, ["NAME=PATH"]),
     ("demo --data digits={d}/no.csv", 2, ["no.csv"]),
     ("demo --link uplink=2mb", 2, ["2mb", "mbit"]),
@@ -32,7 +36,7 @@ COMMANDS = [
     ("coordinator --state {d}/s1 --http 0.0.0.0:80", 3, ["this machine only", "127.0.0.1:80"]),
     ("coordinator --state {d}/s1 --federation 'a b'", 2, ["--federation", "a b"]),
     ("coordinator --state {d}/s1 --data digits={d}/no.csv", 2, ["no.csv"]),
-    ("coordinator --state {d}/s1 --parallel 99", 2, ["--parallel", "1 to 16"]),
+    ("coordinator --state {d}/s1 --parallel 99", 2, ["--parallel", "1 to 16", "memory", "wait in the queue"]),
     # join
     ("join --state {d}/n1", 2, ["not joined yet", "token new"]),
     ("join nonsense --state {d}/n1", 2, ["token new --name"]),

@@ -60,6 +60,24 @@ TEST_CASE("a node says hello and messages of all sizes travel both ways in order
     CHECK(client->link->traffic().sent > 110'000);
 }
 
+TEST_CASE("who asks to hear everybody out is answered behind what had come, and though more keeps coming",
+          "[wire][link]") {
+    World world;
+    world.server.link->listen();
+    REQUIRE(world.server.wait<PeersRead>().has_value());  // nobody is there
+    const auto client = world.client("site-a");
+    const auto id = client->link->connect({.to = world.server.address()});
+    REQUIRE(client->wait<PeerOpened>().has_value());
+    client->link->send(id, Hello{.software = "test"});
+    REQUIRE(world.server.wait_message<Hello>().has_value());
+    for (std::uint64_t i = 0; i < 2000; ++i) {
+        client->link->send(id, Request{i, "burst", "{}"});
+    }
+    REQUIRE(world.server.wait_message<Request>().has_value());  // they are on their way
+    world.server.link->listen();
+    REQUIRE(world.server.wait<PeersRead>().has_value());
+}
+
 TEST_CASE("an owner may take events into a queue of its own, and one that is full is asked again", "[wire][link]") {
     using Mixed = std::variant<int, LinkEvent>;
     const auto mixed = std::make_shared<BoundedQueue<Mixed>>(1);
