@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "common/printable.h"
 #include "common/text.h"
 #include "common/time.h"
 
@@ -196,7 +197,7 @@ void LiveView::done(const Json& event) {
 }
 
 void LiveView::draw_bar(const std::string& text) {
-    std::fputs(text.c_str(), stdout);
+    std::fputs(printable(text, Lines::one).c_str(), stdout);
     std::fflush(stdout);
     bar_shown_ = true;
 }
