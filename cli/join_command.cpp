@@ -17,6 +17,7 @@
 #include "cli/stop_signal.h"
 #include "client/node.h"
 #include "common/reader.h"
+#include "common/printable.h"
 #include "common/text.h"
 #include "simulation/mix.h"
 
@@ -114,7 +115,7 @@ Status serve_node(const JoinOptions& given, Output output) {
         if (!takes_a_line(STDOUT_FILENO)) {
             return;  // said from the node's loop, which must not wait for a reader
         }
-        output.line(line);
+        output.line(printable(line, Lines::one));  // it may quote the coordinator: no line of its own
         output.object(Json::object().set("event", "node").set("text", line));
     };
     TRY_ASSIGN(auto first, FirstStart::begin(given.state));

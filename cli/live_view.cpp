@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "common/printable.h"
 #include "common/text.h"
 #include "common/time.h"
 
@@ -232,7 +233,7 @@ void LiveView::done(const Json& event) {
 }
 
 void LiveView::draw_bar(const std::string& text) {
-    Output::text(text);
+    Output::text(printable(text, Lines::one));
     bar_shown_ = true;
 }
 

@@ -2,6 +2,7 @@
 #include "cli/output.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -16,10 +17,13 @@
 #include <fmt/format.h>
 
 #include "cli/lost_output.h"
+#include "common/printable.h"
 
 namespace causeway::cli {
 namespace {
 
+constexpr std::array<std::string_view, 7> known_styles = {"\033[0m",  "\033[1m",  "\033[2m", "\033[31m",
+                                                          "\033[32m", "\033[33m", "\033[36m"};
 constexpr int default_columns = 100;
 constexpr int most_columns = 200;
 constexpr std::size_t column_gap = 2;
@@ -45,6 +49,23 @@ void write_text(std::FILE* file, std::string_view text) {
     if (lost_output == LostOutput::ends_command && std::this_thread::get_id() == main_thread) {
         throw OutputIsLost{reason};
     }
+}
+
+/// Text for people: whoever's words it holds, it only shows. Of escape sequences the ones that styled() makes are left,
+/// and those at a terminal alone.
+std::string without_steering(std::string_view text) {
+    std::string whole;
+    while (!text.empty()) {
+        const auto escape = text.find('\033');
+        whole += printable(text.substr(0, escape), Lines::many);
+        text.remove_prefix(std::min(escape, text.size()));
+        const auto end = text.find('m');
+        const auto sequence = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
+        const bool ours = at_terminal() && std::ranges::find(known_styles, sequence) != known_styles.end();
+        whole += ours ? std::string(sequence) : text.empty() ? "" : "?";
+        text.remove_prefix(ours ? sequence.size() : std::min<std::size_t>(1, text.size()));
+    }
+    return whole;
 }
 
 void write_line(std::FILE* file, std::string_view text) {
@@ -113,13 +134,13 @@ Result<Output> Output::for_file(const std::string& file) const {
 
 void Output::line(std::string_view text) const {
     if (!json) {
-        write_line(beside ? stderr : stdout, text);
+        write_line(beside ? stderr : stdout, without_steering(text));
     }
 }
 
 void Output::prompt(std::string_view text) const {
     if (!json) {
-        write_text(stdout, text);
+        write_text(stdout, without_steering(text));
     }
 }
 
@@ -148,7 +169,7 @@ void Output::object(std::string_view event, const Json& value) const {
 int Output::error(const Error& error) const {
     // A list of configuration errors already says `file:line:column: error:` on each of its lines.
     const bool placed = error.message.find(": error: ") != std::string::npos;
-    write_line(stderr, placed ? error.message : "error: " + error.message);
+    write_line(stderr, printable(placed ? error.message : "error: " + error.message, Lines::many));
     object(Json::object()
                .set("event", "error")
                .set("kind", to_string(error.kind))

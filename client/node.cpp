@@ -4,11 +4,12 @@
 #include <algorithm>
 #include <variant>
 
+#include "client/declarations.h"
 #include "client/node_parts.h"
+#include "common/log.h"
 #include "common/machine.h"
 #include "common/overloaded.h"
 #include "common/random.h"
-#include "configs/dataset_file.h"
 #include "wire/error_notice.h"
 #include "wire/own_addresses.h"
 #include "wire/prepare_process.h"
@@ -19,33 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr Duration settle_interval = std::chrono::seconds(1);
-constexpr std::uint32_t most_told_classes = 1024;  // of a histogram that is shared: the schema's limit
-
-/// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
-/// holds out are not counted: nobody trains on them.
-Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets, const Policy& policy,
-                                                NodeLog& log) {
-    std::vector<DatasetDeclaration> all;
-    for (const auto& [name, path] : datasets) {
-        TRY_ASSIGN(const auto file, read_dataset_file(path, DataOptions{}));
-        all.push_back({.name = name,
-                       .digest = file.digest,
-                       .examples = file.train.size(),
-                       .shape = file.train.shape,
-                       .classes = file.train.classes});
-        if (file.train.skipped > 0) {  // numbers only: names of files are the node's own
-            log.add({"skipped", Json::object()
-                                    .set("dataset", name)
-                                    .set("entries", file.train.skipped)
-                                    .set("examples", std::uint64_t{file.train.size()})});
-        }
-        if (policy.share_labels && file.train.labelled() && file.train.classes <= most_told_classes) {
-            all.back().labels = label_histogram(file.train);
-        }
-    }
-    return all;
-}
-
 /// Words of the coordinator after which trying again is useless: any refusal of the first session, and later on the one
 /// that no waiting mends.
 bool is_final(const Error& why, bool welcomed) {
@@ -62,17 +36,24 @@ Status Node::Parts::start() {
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
-    TRY_ASSIGN(session_options.datasets, declare(options.datasets, options.policy, *log));
+    TRY_ASSIGN(session_options.datasets,
+               declarations_of(options.datasets, options.policy, [&](const DatasetDeclaration& told, std::uint64_t skipped) {
+                   // Numbers only: names of files are the node's own.
+                   log->add({"skipped", Json::object()
+                                            .set("dataset", told.name)
+                                            .set("entries", skipped)
+                                            .set("examples", told.examples)});
+               }));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);
     session_options.policy = [this, bf16 = device.check(Compute::bf16)](
-                                 const Assign& assign) -> std::optional<Objection> {
-        if (auto objection = judge(options.policy, assign, options.local_now())) {
+                                 const Assign& assign, Asked asked) -> std::optional<Objection> {
+        if (auto objection = judge(options.policy, assign, asked, options.local_now())) {
             return objection;
         }
         // An evaluation has no program; what is wrong with its texts shows when it is done.
-        const auto status = assign.program.empty()    ? Status()
+        const auto status = asked == Asked::figures  ? Status()
                             : assign.segment.empty() ? check_assignment(assign, bf16)
                                                      : check_cell(assign, bf16);
         return status ? std::nullopt : std::optional(Objection{status.error().code, status.error().message});
@@ -264,6 +245,13 @@ void Node::Parts::on(const LinkEvent& event) {
         }
         if (const auto* roster = std::get_if<Roster>(&e.message)) {
             auto known = *roster;
+            std::erase_if(known.entries, [this](const RosterEntry& entry) {
+                if (streams_with(enrolment.role, entry.role)) {
+                    return false;
+                }
+                log_warn("streams", "the roster has " + entry.node + " as " + entry.role + ": nothing goes there");
+                return true;
+            });
             for (auto& entry : known.entries) {
                 if (const auto there = options.reach.find(entry.node); there != options.reach.end()) {
                     entry.addresses = {there->second};

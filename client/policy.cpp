@@ -11,7 +11,6 @@
 #include "common/text.h"
 #include "configs/checks.h"
 #include "configs/presets.h"
-#include "configs/statistics.h"
 #include "configs/toml_text.h"
 #include "configs/values.h"
 
@@ -22,7 +21,6 @@ using Kind = TomlNode::Kind;
 using Errors = std::vector<ConfigError>;
 
 constexpr std::int64_t largest_cohort = 1'000'000;
-constexpr std::array<std::string_view, 5> split_regimes = {"split", "u-shaped", "splitfed-v1", "splitfed-v2", "gsfl"};
 
 // ---------------------------------------------------------------- reading one value
 
@@ -121,8 +119,8 @@ struct PolicyField {
     Json (*json)(const Policy& policy);
 };
 
-const std::array<PolicyField, 9>& fields() {
-    static const std::array<PolicyField, 9> table = {{
+const std::array<PolicyField, 11>& fields() {
+    static const std::array<PolicyField, 11> table = {{
         {"datasets", [](const auto& n, auto& p, auto& e) { read_list(n, "datasets", check_name, p.datasets, e); },
          [](const auto& p) { return print_list(p.datasets, "any"); },
          [](const auto& p) { return json_list(p.datasets); }},
@@ -142,6 +140,9 @@ const std::array<PolicyField, 9>& fields() {
         {"share_labels", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_labels", p.share_labels, e); },
          [](const auto& p) { return std::string(p.share_labels ? "true" : "false"); },
          [](const auto& p) { return Json(p.share_labels); }},
+        {"keep_labels", [](const auto& n, auto& p, auto& e) { read_switch(n, "keep_labels", p.keep_labels, e); },
+         [](const auto& p) { return std::string(p.keep_labels ? "true" : "false"); },
+         [](const auto& p) { return Json(p.keep_labels); }},
         {"share_log", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_log", p.share_log, e); },
          [](const auto& p) { return std::string(p.share_log ? "true" : "false"); },
          [](const auto& p) { return Json(p.share_log); }},
@@ -149,6 +150,9 @@ const std::array<PolicyField, 9>& fields() {
          [](const auto& n, auto& p, auto& e) { read_switch(n, "share_statistics", p.share_statistics, e); },
          [](const auto& p) { return std::string(p.share_statistics ? "true" : "false"); },
          [](const auto& p) { return Json(p.share_statistics); }},
+        {"share_figures", [](const auto& n, auto& p, auto& e) { read_switch(n, "share_figures", p.share_figures, e); },
+         [](const auto& p) { return std::string(p.share_figures ? "true" : "false"); },
+         [](const auto& p) { return Json(p.share_figures); }},
     }};
     return table;
 }
@@ -241,13 +245,81 @@ Result<Policy> load_policy(const std::filesystem::path& state, const std::filesy
     return *std::move(policy);
 }
 
-/// In the order of the table: the first rule that objects is named.
-std::optional<Objection> judge(const Policy& policy, const Assign& assign, const LocalTime& now) {
-    if (!allowed(policy.datasets, assign.dataset)) {
-        return object(policy, "datasets", "policy_dataset", not_listed("dataset", assign.dataset, policy.datasets));
+namespace {
+
+/// The name against the program, then both against the rule. A name permits nothing: of regimes whose programs exchange
+/// the same it picks one, and each other name refuses.
+std::optional<Objection> judge_regime(const Policy& policy, const Assign& assign, const Leaves& leaves) {
+    const auto has_program = leaves.has(Leaving::parameters, Receiver::coordinator);
+    const auto like = leaves.regimes.empty() ? "one of no regime that this node knows" : join(leaves.regimes, " or ");
+    if (has_program && !flow_of_preset(assign.regime).empty() &&
+        std::ranges::find(leaves.regimes, assign.regime) == leaves.regimes.end()) {
+        return Objection{"regime_mismatch", fmt::format("the coordinator calls it \"{}\", and its program is {}, which "
+                                                        "sends {}",
+                                                        assign.regime, like, leaves.text())};
     }
     if (!allowed(policy.regimes, assign.regime)) {
         return object(policy, "regimes", "policy_regime", not_listed("regime", assign.regime, policy.regimes));
+    }
+    const auto listed = [&](const std::string& regime) { return allowed(policy.regimes, regime); };
+    if (has_program && !policy.regimes.empty() && std::ranges::none_of(leaves.regimes, listed)) {
+        return object(policy, "regimes", "policy_regime",
+                      fmt::format("the program is {}; allowed: {}", like, join(policy.regimes, ", ")));
+    }
+    return std::nullopt;
+}
+
+/// What leaves, kind by kind.
+std::optional<Objection> judge_leaves(const Policy& policy, const Assign& assign, const Leaves& leaves) {
+    if (!policy.allow_split && leaves.to_nodes()) {
+        return object(policy, "allow_split", "policy_split",
+                      fmt::format("it sends {}; allow_split = true permits activations, gradients and labels to "
+                                  "other nodes",
+                                  leaves.text()));
+    }
+    if (leaves.has(Leaving::parameters, Receiver::node)) {
+        return Objection{"policy_parameters", "it sends parameters to another node; no rule of a policy permits that"};
+    }
+    if (leaves.raw_inputs) {
+        return Objection{"raw_inputs",
+                         "it sends activations that no layer with parameters has made, which are the "
+                         "examples themselves; no rule of a policy permits that"};
+    }
+    if (policy.keep_labels && leaves.has(Leaving::labels, Receiver::node)) {
+        return object(policy, "keep_labels", "policy_labels",
+                      fmt::format("it sends {}; with keep_labels the labels stay here", leaves.text()));
+    }
+    if (!policy.share_statistics && leaves.has(Leaving::statistics, Receiver::coordinator)) {
+        return object(policy, "share_statistics", "policy_statistics",
+                      fmt::format("it asks for the sums of the columns of \"{}\"; share_statistics = true permits it",
+                                  assign.dataset));
+    }
+    if (!policy.share_figures && leaves.has(Leaving::figures, Receiver::coordinator)) {
+        return object(policy, "share_figures", "policy_figures",
+                      fmt::format("it asks how good a model is on what is held out of \"{}\"; share_figures = true "
+                                  "permits it",
+                                  assign.dataset));
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Objection> judge(const Policy& policy, const Assign& assign, Asked asked, const LocalTime& now) {
+    const auto leaves = what_leaves(assign, asked);
+    if (!leaves) {
+        return Objection{leaves.error().code, leaves.error().message};
+    }
+    return judge(policy, assign, *leaves, now);
+}
+
+/// In the order of the table: the first rule that objects is named.
+std::optional<Objection> judge(const Policy& policy, const Assign& assign, const Leaves& leaves, const LocalTime& now) {
+    if (!allowed(policy.datasets, assign.dataset)) {
+        return object(policy, "datasets", "policy_dataset", not_listed("dataset", assign.dataset, policy.datasets));
+    }
+    if (auto objection = judge_regime(policy, assign, leaves)) {
+        return objection;
     }
     if (!allowed(policy.operators, assign.submitted_by)) {
         return object(policy, "operators", "policy_operator",
@@ -263,17 +335,7 @@ std::optional<Objection> judge(const Policy& policy, const Assign& assign, const
             policy, "min_cohort", "policy_cohort",
             fmt::format("the round has {} members, and this node needs at least {}", assign.cohort, policy.min_cohort));
     }
-    if (!policy.allow_split && std::ranges::find(split_regimes, assign.regime) != split_regimes.end()) {
-        return object(policy, "allow_split", "policy_split",
-                      fmt::format("\"{}\" sends activations of this node's data away; allow_split = true permits it",
-                                  assign.regime));
-    }
-    if (!policy.share_statistics && assign.program == statistics_program) {
-        return object(policy, "share_statistics", "policy_statistics",
-                      fmt::format("it asks for the sums of the columns of \"{}\"; share_statistics = true permits it",
-                                  assign.dataset));
-    }
-    return std::nullopt;
+    return judge_leaves(policy, assign, leaves);
 }
 
 std::optional<Objection> judge_log_request(const Policy& policy, const std::string& by) {

@@ -1,8 +1,10 @@
 // What a node will do, and what it will not: its admin's policy.toml.
 //
 // A node enforces its own file, whatever the coordinator asks: datasets, regimes, operators, hours, the smallest cohort
-// in which it takes part. A key that is left out bounds nothing, but split learning is off until it is allowed. Every
-// refusal names the file and line of the rule, so that the admin who reads the coordinator's log knows which to change.
+// in which it takes part, and what may leave. The last is judged by what the node's own reading of the program says
+// leaves (leaves.h), never by the regime's name. A key that is left out bounds nothing, but split learning is off until
+// it is allowed. Every refusal names the file and line of the rule, so that the admin who reads the coordinator's log
+// knows which to change.
 // The table in policy.cpp declares each key once; reading, the effective policy that `join` prints and the test of
 // docs/policy.md follow from it. Pure; only load_policy reads a file.
 #pragma once
@@ -16,6 +18,7 @@
 
 #include <tl/expected.hpp>
 
+#include "client/leaves.h"
 #include "client/session.h"
 #include "client/time_window.h"
 #include "common/json.h"
@@ -35,8 +38,10 @@ struct Policy {
     std::uint32_t min_cohort = 1;
     bool allow_split = false;
     bool share_labels = false;
+    bool keep_labels = false;
     bool share_log = false;
     bool share_statistics = false;
+    bool share_figures = true;
     std::map<std::string, Place, std::less<>> places;  // of the keys that were set
 
     /// "policy.toml:3:1", "--allow split", or "default policy".
@@ -54,8 +59,13 @@ struct Policy {
 /// errors   invalid `bad_policy`: one line per mistake; not_found: the file that was named; io
 [[nodiscard]] Result<Policy> load_policy(const std::filesystem::path& state, const std::filesystem::path& named);
 
-/// Why this node does not take the assignment; nothing when it does.
-[[nodiscard]] std::optional<Objection> judge(const Policy& policy, const Assign& assign, const LocalTime& now);
+/// Why this node does not do what is asked; nothing when it does. Texts of the assignment that cannot be read are an
+/// objection of their own, with the error's code: nobody knows what would leave.
+[[nodiscard]] std::optional<Objection> judge(const Policy& policy, const Assign& assign, Asked asked,
+                                             const LocalTime& now);
+/// The same, of what is known to leave.
+[[nodiscard]] std::optional<Objection> judge(const Policy& policy, const Assign& assign, const Leaves& leaves,
+                                             const LocalTime& now);
 
 /// Why this operator does not get lines of this node's log; nothing when it does.
 [[nodiscard]] std::optional<Objection> judge_log_request(const Policy& policy, const std::string& by);

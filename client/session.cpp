@@ -166,7 +166,7 @@ void Session::hear(Instant, const Request& message, Effects& effects) {
         return refuse(assign.error());
     }
     if (options_.policy) {
-        if (const auto objection = options_.policy(*assign)) {
+        if (const auto objection = options_.policy(*assign, Asked::figures)) {
             effects.say.push_back("does not evaluate " + assign->experiment_name + ": " + objection->message);
             return refuse({ErrorKind::refused, objection->code, objection->message});
         }
@@ -201,7 +201,7 @@ void Session::on(Instant, const Evaluated& event, Effects& effects) {
 /// In this order: may we, are we at it, do we have it, or shall we begin.
 void Session::hear(Instant now, const Assign& assign, Effects& effects) {
     if (options_.policy) {
-        if (const auto objection = options_.policy(assign)) {
+        if (const auto objection = options_.policy(assign, Asked::work)) {
             effects.say.push_back("declined " + assign.experiment_name + ": " + objection->message);
             send(Decline{assign.lease, objection->code, objection->message}, effects);
             return;

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "client/effects.h"
+#include "client/leaves.h"
 #include "client/turns.h"
 
 namespace causeway::node {
@@ -39,7 +40,7 @@ struct SessionOptions {
     bool splits = false;                     // takes cells of split models: its policy allows it
     std::uint64_t memory = 0;                // bytes for models, 0: it does not say
     /// Asked before anything is fetched; may be empty: all is welcome. Pure, but for the hour at the node.
-    std::function<std::optional<Objection>(const Assign&)> policy;
+    std::function<std::optional<Objection>(const Assign&, Asked)> policy;
     std::uint64_t jitter_seed = 0;  // of the pauses between connection attempts only
 };
 

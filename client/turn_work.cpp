@@ -10,6 +10,7 @@
 
 #include "client/early_messages.h"
 #include "common/random.h"
+#include "split/exchanges.h"
 #include "split/segment_file.h"
 #include "split/smash_noise.h"
 
@@ -270,7 +271,14 @@ Result<TurnOutput> TurnWork::finish() {
 namespace {
 
 /// The program's cells count up from the first client's: the peers are told in that order, each by its own examples.
+/// What the program sends, it sends to them alone.
 Status check_peers(const Assign& assign, const Program& program) {
+    for (const auto cell : exchanges_of(program).cells) {
+        if (assign.peers.empty() || cell != assign.peers.front().cell) {
+            return fail(ErrorKind::invalid, "bad_cell",
+                        fmt::format("the program exchanges values with cell {}, which is none of the peers", cell));
+        }
+    }
     std::uint64_t examples = 0;
     for (std::size_t place = 0; place < assign.peers.size(); ++place) {
         examples += assign.peers[place].examples;

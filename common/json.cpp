@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "common/printable.h"
+
 namespace causeway {
 namespace {
 
@@ -71,7 +73,7 @@ const Json::Array no_items;
 const Json::Object no_fields;
 
 void append_text(std::string& out, const std::string& text) {
-    out += Library(text).dump(-1, ' ', false, Library::error_handler_t::replace);
+    out += json_escaped(Library(text).dump(-1, ' ', false, Library::error_handler_t::replace));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <spdlog/spdlog.h>
 
 #include "common/json.h"
+#include "common/printable.h"
 #include "common/reader.h"
 
 namespace causeway {
@@ -60,11 +61,12 @@ std::string as_json(LogLevel level, std::string_view who, std::string_view text)
     return Json::object().set("level", std::string(name.data(), name.size())).set("who", who).set("text", text).dump();
 }
 
-/// What comes in several lines is set in, so that no text can look like a line of its own.
+/// Whoever's words a text holds, a line of the log is text. What comes in several lines (a list of mistakes) is set in,
+/// so that no text can look like a line of its own.
 std::string set_in(std::string_view text) {
     std::string whole;
-    for (const char c : text) {
-        whole += c;
+    for (const char c : printable(text, Lines::many)) {
+        whole += c == '\t' ? ' ' : c;
         whole += c == '\n' ? "    " : "";
     }
     return whole;
@@ -103,7 +105,7 @@ void log_line(LogLevel level, std::string_view who, std::string_view text) {
         logger().log(level_of(level), spdlog::string_view_t(as_json(level, who, text)));
     } else {
         const auto prefix = std::string(journal ? priority_of(level) : "");
-        logger().log(level_of(level), spdlog::string_view_t(prefix + std::string(who) + ": " + set_in(text)));
+        logger().log(level_of(level), spdlog::string_view_t(prefix + printable(who, Lines::one) + ": " + set_in(text)));
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "configs/toml_text.h"
+
 namespace causeway {
 
 namespace {
@@ -97,6 +99,27 @@ std::vector<std::string> available_presets() {
     for (const auto& preset : all_presets()) {
         if (!preset.toml.empty()) {
             names.push_back(preset.name);
+        }
+    }
+    return names;
+}
+
+std::string flow_of_preset(std::string_view name) {
+    const auto* preset = find_preset(name);
+    if (preset == nullptr || preset->toml.empty()) {
+        return "";
+    }
+    const auto tables = parse_preset_toml(preset->toml, preset->name);
+    const auto* flow = tables.find("flow");
+    const auto* kind = flow == nullptr ? nullptr : flow->find("kind");
+    return kind == nullptr ? "" : kind->text;
+}
+
+std::vector<std::string> presets_with_flow(std::string_view flow) {
+    std::vector<std::string> names;
+    for (const auto& name : available_presets()) {
+        if (flow_of_preset(name) == flow) {
+            names.push_back(name);
         }
     }
     return names;

@@ -20,5 +20,9 @@ struct Preset {
 [[nodiscard]] const Preset* find_preset(std::string_view name);
 /// The names that a file may use today.
 [[nodiscard]] std::vector<std::string> available_presets();
+/// The flow that a preset stands for; empty: none of that name, or not available in this version.
+[[nodiscard]] std::string flow_of_preset(std::string_view name);
+/// Those that stand for this flow, in the table's order.
+[[nodiscard]] std::vector<std::string> presets_with_flow(std::string_view flow);
 
 }  // namespace causeway

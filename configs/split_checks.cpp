@@ -9,6 +9,7 @@
 
 #include "common/text.h"
 #include "compression/codec.h"
+#include "configs/presets.h"
 #include "configs/split_plan.h"
 #include "configs/workload.h"
 #include "model/chain.h"
@@ -124,6 +125,21 @@ std::uint32_t clients_for(const Experiment& experiment, std::uint32_t groups) {
     return clients;
 }
 
+/// Nodes compare the preset's name with the program that they are sent, and refuse where it is another's.
+void check_preset_flow(const Experiment& experiment, FoundSplitMistakes& found) {
+    const auto& preset = experiment.regime.preset;
+    const auto flow = flow_of_preset(preset);
+    if (flow.empty() || flow == experiment.flow.kind) {
+        return;
+    }
+    found.push_back({"flow.kind",
+                     {},
+                     fmt::format("the flow of preset \"{}\" is {}, not {}: nodes refuse a regime under another's "
+                                 "name; choose preset = {}",
+                                 preset, flow, experiment.flow.kind,
+                                 join(presets_with_flow(experiment.flow.kind), " or "))});
+}
+
 }  // namespace
 
 bool is_split(const Experiment& experiment) {
@@ -155,6 +171,7 @@ void follow_groups(Experiment& experiment) {
 }
 
 void check_mesh(const Experiment& experiment, FoundSplitMistakes& found) {
+    check_preset_flow(experiment, found);
     const auto* shape = shape_of(experiment.flow.kind);
     if (shape == nullptr) {
         return;

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "common/printable.h"
+
 namespace causeway {
 
 namespace {
@@ -27,11 +29,11 @@ struct Metric {
     Samples (*samples)(const CoordinatorMetrics& metrics);
 };
 
-/// A label's value may hold anything: backslash, quote and line end are escaped.
+/// A label's value may hold anything: what steers is not shown, backslash, quote and line end are escaped.
 std::string escaped(const std::string& text) {
     std::string safe;
-    for (const char c : text) {
-        safe += c == '\n' ? "\\n" : c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
+    for (const char c : printable(text, Lines::many)) {
+        safe += c == '\n' ? "\\n" : c == '\t' ? " " : c == '"' || c == '\\' ? std::string("\\") + c : std::string(1, c);
     }
     return safe;
 }

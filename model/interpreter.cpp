@@ -149,6 +149,10 @@ Status Interpreter::send(const Instruction& instruction) {
                         .rows = static_cast<std::uint64_t>(workspace_.rows())};
     switch (instruction.payload) {
         case Payload::activations:
+            if (!job_.chain.gradient_needed(newest_value_)) {  // whatever order of instructions has led here
+                return fail(ErrorKind::refused, "raw_inputs",
+                            "program: activations that no layer with parameters has made are not sent");
+            }
             value_at_[newest_value_] = false;
             TRY(workspace_.values_at(newest_value_, message.values));
             break;

@@ -5,7 +5,8 @@
 
 namespace causeway::simulation {
 
-World::World(WorldOptions options) : transcript_(queue_, options.keep, options.tell) {
+World::World(WorldOptions options)
+    : forge_(std::move(options.forge)), transcript_(queue_, options.keep, options.tell) {
     std::vector<LinkOptions> links;
     std::vector<std::string> names;
     std::vector<std::string> roles;
@@ -46,7 +47,13 @@ Network::Sinks World::sinks() {
         .connected = [this](std::size_t link) { clients_[link]->event(node::Connected{}); },
         .disconnected = [this](std::size_t link, const Error& why) { clients_[link]->event(node::Disconnected{why}); },
         .to_client = [this](std::size_t link,
-                            const Message& message) { clients_[link]->event(node::MessageReceived{message}); },
+                            const Message& message) {
+            auto heard = message;
+            if (forge_) {
+                forge_(heard);
+            }
+            clients_[link]->event(node::MessageReceived{std::move(heard)});
+        },
         .to_coordinator = [this](std::size_t link, ConnectionId connection,
                                  const Message& message) { coordinator_->heard(link, connection, message); },
         .closed =

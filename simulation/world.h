@@ -22,7 +22,7 @@ struct ClientSetup {
     double slowness = 1;  // of its training
     std::string role = "client";  // or host
     bool splits = false;           // takes cells of split models
-    std::function<std::optional<node::Objection>(const Assign&)> policy;
+    std::function<std::optional<node::Objection>(const Assign&, node::Asked)> policy;
 };
 
 struct WorldOptions {
@@ -32,6 +32,8 @@ struct WorldOptions {
     SharedLine line;  // the coordinator's
     Transcript::Keep keep = Transcript::Keep::nothing;
     Transcript::Tell tell{};  // instead of being kept
+    /// A coordinator that lies: changes what reaches the clients. Empty: it is honest.
+    std::function<void(Message&)> forge{};
 };
 
 class World {
@@ -102,6 +104,7 @@ private:
     void start_client_in(std::size_t client, Duration wait);
 
     EventQueue queue_;
+    std::function<void(Message&)> forge_;
     Transcript transcript_;
     Invariants invariants_;
     std::unique_ptr<Network> network_;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/printable.h"
 #include "wire/identity.h"
 #include "wire/judged_certificate.h"
 #include "wire/openssl_objects.h"
@@ -290,7 +291,7 @@ Result<std::string> certificate_common_name(ByteView certificate) {
     if (X509_NAME_get_text_by_NID(X509_get_subject_name(parsed.get()), NID_commonName, name, sizeof(name)) < 0) {
         return bad_certificate();
     }
-    return std::string(name);
+    return printable(name, Lines::one);  // of an authority that may be anybody's
 }
 
 Result<PeerIdentity> verify_certificate(ByteView certificate, const std::vector<Bytes>& chain, const Trust& trust,

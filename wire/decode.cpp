@@ -475,7 +475,9 @@ Result<Message> decode_parts(ByteView bytes, const Share& share) {
     try {
         return decode_checked(header, payload.empty() ? SharedBytes() : share(payload));
     } catch (const kj::Exception& broken) {
-        return corrupt(std::string("the header is malformed: ") + broken.getDescription().cStr());
+        // The library's words may quote the header's bytes.
+        return corrupt("the header is malformed: " +
+                       printable(std::string_view(broken.getDescription().cStr()).substr(0, max_code), Lines::one));
     }
 }
 

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 
 #include "client/policy.h"
+#include "configs/presets.h"
+#include "split/flow.h"
 #include "tests/temporary_folder.h"
 
 namespace causeway::node {
@@ -11,10 +13,31 @@ namespace {
 
 const LocalTime tuesday_noon{1, 12 * 60};
 
-Assign digits() {
+const std::string architecture = "input 8 8 1; flatten; dense 8; relu; dense 8; relu; dense 4; loss cross-entropy";
+
+/// The program of a stage's cell, cut after those layers.
+std::string program_of(const char* flow, std::uint32_t stage = 0, const std::vector<std::uint32_t>& cuts = {}) {
+    const auto chain = *Chain::from_architecture(architecture);
+    FlowInput input{.chain = chain, .stages = static_cast<std::uint32_t>(cuts.size()) + 1, .cuts = cuts};
+    input.cell = cuts.empty() ? whole_chain(chain) : Cell{.stage = stage};
+    return to_text(*compile_flow(flow, input));
+}
+
+std::string program_of_regime(const std::string& regime, std::uint32_t stage = 0) {
+    const auto flow = flow_of_preset(regime);
+    const auto stages = flow == "local-epochs" ? 1 : flow == "u-shaped" ? 3 : 2;
+    return program_of(flow.c_str(), stage,
+                      stages == 1   ? std::vector<std::uint32_t>{}
+                      : stages == 2 ? std::vector<std::uint32_t>{3}
+                                    : std::vector<std::uint32_t>{3, 5});
+}
+
+Assign digits(const std::string& regime = "fedavg", std::uint32_t stage = 0) {
     Assign assign;
+    assign.architecture = architecture;
+    assign.program = program_of_regime(regime, stage);
     assign.dataset = "digits";
-    assign.regime = "fedavg";
+    assign.regime = regime;
     assign.submitted_by = "alice";
     assign.cohort = 5;
     return assign;
@@ -29,7 +52,7 @@ Policy policy_of(std::string_view text) {
 
 /// "code: message", or "" when the assignment is taken.
 std::string refusal(std::string_view text, const Assign& assign, const LocalTime& now = tuesday_noon) {
-    const auto objection = judge(policy_of(text), assign, now);
+    const auto objection = judge(policy_of(text), assign, Asked::work, now);
     return objection ? objection->code + ": " + objection->message : "";
 }
 
@@ -43,8 +66,7 @@ std::vector<ConfigError> mistakes(std::string_view text) {
 TEST_CASE("without a policy a node does everything but split learning", "[client][policy]") {
     CHECK(refusal("", digits()).empty());
     for (const auto* regime : {"split", "u-shaped", "splitfed-v1", "splitfed-v2", "gsfl"}) {
-        auto assign = digits();
-        assign.regime = regime;
+        const auto assign = digits(regime);
         INFO(regime);
         CHECK(refusal("", assign).starts_with("policy_split: default policy: allow_split: "));
         CHECK(refusal("allow_split = true", assign).empty());
@@ -63,8 +85,7 @@ TEST_CASE("each rule refuses what it does not name, with the file and line that 
           "policy_cohort: policy.toml:3:1: min_cohort: the round has 5 members, and this node needs at least 6");
     CHECK(refusal("hours = [\"20:00-06:00\"]", assign) ==
           "policy_hours: policy.toml:1:1: hours: it is tue 12:00 here, and this node works 20:00-06:00");
-    assign.regime = "gsfl";
-    CHECK(refusal("allow_split = false", assign).starts_with("policy_split: policy.toml:1:1: allow_split: "));
+    CHECK(refusal("allow_split = false", digits("gsfl")).starts_with("policy_split: policy.toml:1:1: allow_split: "));
 }
 
 TEST_CASE("each rule takes what it names", "[client][policy]") {
@@ -99,7 +120,7 @@ TEST_CASE("sums of columns leave only where the policy says so, and updates are 
     CHECK(refusal("", digits()).empty());
     Policy typed;
     typed.allow("share_statistics", "--share-statistics");
-    CHECK_FALSE(judge(typed, sums, tuesday_noon));
+    CHECK_FALSE(judge(typed, sums, Asked::work, tuesday_noon));
     CHECK_FALSE(typed.share_labels);
 }
 
@@ -185,11 +206,14 @@ TEST_CASE("the effective policy lists every key with where it comes from", "[cli
           "min_cohort 3 /etc/node/policy.toml:1:1\n"
           "allow_split true --allow split\n"
           "share_labels false default\n"
+          "keep_labels false default\n"
           "share_log false default\n"
-          "share_statistics false default\n");
+          "share_statistics false default\n"
+          "share_figures true default\n");
     CHECK(to_json(policy).dump() ==
           R"({"event":"policy","datasets":["digits"],"regimes":null,"operators":null,"hours":null,"min_cohort":3,)"
-          R"("allow_split":true,"share_labels":false,"share_log":false,"share_statistics":false})");
+          R"("allow_split":true,"share_labels":false,"keep_labels":false,"share_log":false,)"
+          R"("share_statistics":false,"share_figures":true})");
 }
 
 TEST_CASE("the state folder's policy is used where there is one, and a file that is named must exist",

@@ -42,7 +42,7 @@ struct SessionBench {
         SessionOptions o;
         o.node = "a";
         o.held = std::move(held);
-        o.policy = [](const Assign& a) -> std::optional<Objection> {
+        o.policy = [](const Assign& a, Asked) -> std::optional<Objection> {
             return a.dataset == "secret" ? std::optional(Objection{"policy", "not this one"}) : std::nullopt;
         };
         return o;

@@ -1,8 +1,10 @@
 // The codec: every kind survives the journey, and no bytes whatever bring decode down.
 #include <catch2/catch.hpp>
 
+#include "common/printable.h"
 #include "common/random.h"
 #include "tests/wire/samples.h"
+#include "wire/error_notice.h"
 #include "wire/message.h"
 
 namespace causeway {
@@ -104,6 +106,14 @@ TEST_CASE("what a peer says cannot steer a terminal or forge a line of a log", "
     CHECK(std::get<ErrorNotice>(*notice).message == "two\nmistakes?[8m");  // lists come in lines
 }
 
+TEST_CASE("an error that is sent on is text, whoever's words it quotes", "[wire][codec]") {
+    for (const std::string_view bytes : {"\x1b[2J", "a\nb", "\xff\xfe", "\u2028", "\u202e", "\u009b"}) {
+        const auto notice = notice_of({ErrorKind::invalid, std::string(bytes), std::string(bytes)});
+        CHECK(printable(notice.code, Lines::one) == notice.code);
+        CHECK(printable(notice.message, Lines::many) == notice.message);
+    }
+}
+
 TEST_CASE("every truncation of every kind is refused", "[wire][codec][fuzz]") {
     for (const auto& message : sample_messages()) {
         const auto bytes = encode(message);
@@ -166,6 +176,8 @@ TEST_CASE("50,000 mutated headers never bring decode down, and what passes is wi
             REQUIRE(encode(*again) == encode(*back));
         } else {
             REQUIRE((back.error().kind == ErrorKind::corrupt || back.error().kind == ErrorKind::unsupported));
+            // Cap'n Proto's own words among them, which may quote the header.
+            REQUIRE(printable(back.error().message, Lines::one) == back.error().message);
         }
     }
     CHECK(accepted > 0);
