@@ -51,6 +51,10 @@ RangeSet own_ranges(const TensorInfo& tensor) {
     return range.size() == 0 ? RangeSet{} : *RangeSet::make({range}, range.end);
 }
 
+/// What mostly is behind values that are no use: said with each, for the reason of a failed run is all that many read.
+constexpr std::string_view if_it_diverges =
+    "; if losses grew before it, training diverges: lower train.optimizer.learning_rate, or set train.clip_norm";
+
 /// One update under examination.
 class Examination {
 public:
@@ -168,11 +172,11 @@ private:
         const auto index = element_of(part.ranges, n) - tensor.offset;
         const auto what = "value " + std::to_string(*found) + " at index " + std::to_string(index);
         if (!all_finite) {
-            return refusal("non_finite", tensor, index, what + " is not finite");
+            return refusal("non_finite", tensor, index, what + " is not finite" + std::string(if_it_diverges));
         }
         return refusal("out_of_range", tensor, index,
                        what + " times weight " + std::to_string(weight_) + " is beyond what the exact sum of " +
-                           std::to_string(rules_.cohort) + " members holds");
+                           std::to_string(rules_.cohort) + " members holds" + std::string(if_it_diverges));
     }
 
     // In double: a sum of squares of 10^9 floats would lose the small ones otherwise.

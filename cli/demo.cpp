@@ -4,6 +4,7 @@
 #include "cli/commands.h"
 #include "cli/live_view.h"
 #include "cli/local_federation.h"
+#include "cli/metric_text.h"
 #include "cli/plan_commands.h"
 #include "common/file.h"
 #include "common/output_file.h"
@@ -11,6 +12,7 @@
 #include "common/scratch.h"
 #include "common/system_error.h"
 #include "common/text.h"
+#include "model/loss.h"
 #include "simulation/mix.h"
 
 namespace causeway::cli {
@@ -141,6 +143,24 @@ void print_next(const DemoOptions& options, const LocalOptions& local, const Loc
     }
 }
 
+/// For who sees such a table for the first time: what is learned, and what its columns are.
+void print_what_is_learned(const Experiment& experiment, Output output) {
+    const auto loss = parse_loss(experiment.model.loss);
+    const bool regression = loss && !loss->counts_correct();
+    const auto* task = regression ? "predict a number from" : "recognise the class of";
+    output.line(
+        fmt::format("They learn one model that can {} an example of \"{}\". Each client has a part of the\n"
+                    "examples, which never leaves it; what they exchange are models.",
+                    task, experiment.data.dataset));
+    output.line(
+        fmt::format("loss: how wrong the clients' own examples come out in training, less is better\n"
+                    "{}: of the new model on examples that were kept apart; up, down: bytes on the wire",
+                    metric_title(experiment.evaluation.metric)));
+    if (experiment.mesh.stages > 1) {
+        output.line("streams: activations and gradients between clients and host; last: the group waited for");
+    }
+}
+
 /// A path that will be gone is none.
 Json shown(const DemoOptions& options, const Json& event) {
     auto copy = event;
@@ -180,6 +200,7 @@ Result<int> demo(const ShapedDemoOptions& options, Output output) {
     output.line(fmt::format("{}: a coordinator{} {} clients{} on this machine, {} on \"{}\", {} rounds",
                             experiment.experiment.name, cut ? "," : " and", options.clients, cut ? " and a host" : "",
                             experiment.regime.preset, experiment.data.dataset, experiment.experiment.rounds));
+    print_what_is_learned(experiment, output);
     const auto done = run_in(options, local, output);
     const bool succeeded = done && (*done)["state"].text() == "succeeded";
     if (!succeeded && folder.has_logs()) {

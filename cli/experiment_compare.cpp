@@ -13,8 +13,10 @@
 
 #include "cli/commands.h"
 #include "cli/experiment_choice.h"
+#include "cli/metric_text.h"
 #include "cli/run_history.h"
 #include "common/text.h"
+#include "coordinator/round_history.h"
 
 namespace causeway::cli {
 namespace {
@@ -65,7 +67,8 @@ std::vector<Difference> differences(const Settings& one, const Settings& other) 
 struct Outcome {
     SaveExperiment saved;
     std::uint32_t rounds = 0;
-    double accuracy = std::numeric_limits<double>::quiet_NaN();
+    std::string metric = "accuracy";                          // evaluation.metric
+    double value = std::numeric_limits<double>::quiet_NaN();  // of that metric
     double loss = std::numeric_limits<double>::quiet_NaN();
     double train_loss = std::numeric_limits<double>::quiet_NaN();
     double bytes_up = 0;
@@ -73,18 +76,25 @@ struct Outcome {
     double time = 0;
 };
 
-Outcome outcome_of(const RunHistory& history) {
+/// Totals are those of the event `done`: of every commit, so with the columns that round 0 may have summed.
+Outcome outcome_of(const RunHistory& history, const Settings& settings) {
     Outcome outcome{.saved = history.log.saved};
+    if (const auto metric = settings.find("evaluation.metric"); metric != settings.end() && metric->second.size() > 2) {
+        outcome.metric = metric->second.substr(1, metric->second.size() - 2);  // without its quotes
+    }
     for (const auto& commit : own_rounds(history)) {
         outcome.rounds = commit.round;
         outcome.train_loss = commit.summary["loss"].number(outcome.train_loss);
+    }
+    for (const auto& commit : history.log.commits) {
         outcome.bytes_up += commit.summary["bytes_up"].number();
         outcome.bytes_down += commit.summary["bytes_down"].number();
         outcome.time += commit.summary["seconds"].number();
     }
     if (!history.evaluations.empty()) {
-        outcome.accuracy = history.evaluations.rbegin()->second.accuracy;
-        outcome.loss = history.evaluations.rbegin()->second.loss;
+        const auto& e = history.evaluations.rbegin()->second;
+        outcome.value = figure_of({e.experiment, e.round, e.loss, e.accuracy, e.examples, e.detail}, outcome.metric);
+        outcome.loss = e.loss;
     }
     return outcome;
 }
@@ -95,7 +105,8 @@ Json json_of(const Outcome& outcome) {
         .set("name", outcome.saved.name)
         .set("state", outcome.saved.state)
         .set("rounds", outcome.rounds)
-        .set("accuracy", outcome.accuracy)
+        .set("metric", outcome.metric)
+        .set("metric_value", outcome.value)
         .set("evaluation_loss", outcome.loss)
         .set("loss", outcome.train_loss)
         .set("bytes_up", outcome.bytes_up)
@@ -120,8 +131,8 @@ std::array<std::string, 2> cells(std::string one, std::string other) {
     return {cell(one), cell(other)};
 }
 
-std::string compared_number(double value, double scale, const char* unit) {
-    return std::isfinite(value) ? fmt::format("{:.4f}{}", scale * value, unit) : "-";
+std::string compared_number(double value) {
+    return std::isfinite(value) ? fmt::format("{:.4f}", value) : "-";
 }
 
 std::vector<std::string> figures(const std::string& name, const std::array<Outcome, 2>& both,
@@ -133,9 +144,13 @@ std::vector<std::vector<std::string>> figure_rows(const std::array<Outcome, 2>& 
     const auto bytes = [](double value) { return format_bytes(static_cast<std::uint64_t>(std::max(value, 0.0))); };
     return {figures("state", both, [](const Outcome& o) { return o.saved.state; }),
             figures("rounds", both, [](const Outcome& o) { return std::to_string(o.rounds); }),
-            figures("accuracy", both, [](const Outcome& o) { return compared_number(o.accuracy, 100, " %"); }),
-            figures("evaluation loss", both, [](const Outcome& o) { return compared_number(o.loss, 1, ""); }),
-            figures("training loss", both, [](const Outcome& o) { return compared_number(o.train_loss, 1, ""); }),
+            figures("judged by", both,
+                    [](const Outcome& o) {
+                        return metric_title(o.metric) + " " +
+                               metric_text(o.metric, std::isfinite(o.value) ? Json(o.value) : Json());
+                    }),
+            figures("evaluation loss", both, [](const Outcome& o) { return compared_number(o.loss); }),
+            figures("training loss", both, [](const Outcome& o) { return compared_number(o.train_loss); }),
             figures("bytes up", both, [&](const Outcome& o) { return bytes(o.bytes_up); }),
             figures("bytes down", both, [&](const Outcome& o) { return bytes(o.bytes_down); }),
             figures("time", both, [](const Outcome& o) { return format_duration(from_seconds(o.time)); })};
@@ -179,8 +194,8 @@ Result<int> compare(const CompareOptions& options, Output output) {
         const auto& wanted = i == 0 ? options.first : options.second;
         TRY_ASSIGN(const auto id, choose_experiment_id(*session, wanted, options.state, output));
         TRY_ASSIGN(const auto history, fetch_history(*session, id));
-        both[i] = outcome_of(history);
         settings[i] = settings_of(history.log.saved.file);
+        both[i] = outcome_of(history, settings[i]);
     }
     show_comparison(differences(settings[0], settings[1]), both, output);
     return exit_done;

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/metric_text.h"
 #include "common/printable.h"
 #include "common/text.h"
 #include "common/time.h"
@@ -21,8 +22,8 @@ constexpr const char* relay_columns_format = "  {:>9}  {:>8}";
 constexpr int shortest_bar = 10;
 constexpr int longest_bar = 50;
 
-std::string shown_number(const Json& value, const char* format, double scale = 1) {
-    return value.is_number() ? fmt::format(fmt::runtime(format), value.number() * scale) : "-";
+std::string shown_number(const Json& value, const char* format) {
+    return value.is_number() ? fmt::format(fmt::runtime(format), value.number()) : "-";
 }
 
 /// What the columns have no room for: the error of a regression, or how the worst tenth of the clients fares.
@@ -34,7 +35,7 @@ std::string remark(const Json& event) {
                                ? fmt::format("group {}", event["critical_group"].integer())
                                : event["critical_client"].text());
     }
-    if (event["rmse"].is_number()) {
+    if (event["rmse"].is_number() && metric_of_event(event) != "rmse") {
         return fmt::format("  RMSE {:.4f}", event["rmse"].number());
     }
     const auto& worst = event["evaluated_by_clients"]["spread"]["accuracy"]["worst_decile"];
@@ -58,8 +59,8 @@ std::string progress_bar(std::int64_t part, std::int64_t whole, int columns) {
 /// for.
 std::string round_header(const Json& event) {
     const bool relays = event["stream_bytes_up"].is_number();
-    return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", "accuracy", "up", "down", "time",
-                       "ETA") +
+    return fmt::format(fmt::runtime(columns_format), "round", "clients", "loss", metric_title(metric_of_event(event)),
+                       "up", "down", "time", "ETA") +
            (relays ? fmt::format(fmt::runtime(relay_columns_format), "streams", "last") : std::string());
 }
 
@@ -71,7 +72,7 @@ std::string round_line(const Json& event, const std::string& time_left) {
     const auto clients = cohort > 0 ? fmt::format("{}/{}", event["clients"].integer(), cohort)
                                     : std::to_string(event["clients"].integer());
     return fmt::format(fmt::runtime(columns_format), round, clients, shown_number(event["loss"], "{:.4f}"),
-                       shown_number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
+                       metric_text(metric_of_event(event), metric_value_of_event(event)), bytes(event["bytes_up"]),
                        bytes(event["bytes_down"]), format_duration(from_seconds(event["seconds"].number())),
                        time_left) +
            remark(event);
@@ -193,8 +194,12 @@ void LiveView::round(const Json& event) {
     const auto done = event["round"].integer();
     const auto rounds = event["rounds"].integer();
     output_.line(round_line(event, time_left(done, rounds)));
-    if (event["accuracy_note"].is_text() && !note_shown_) {
-        output_.line((event["accuracy"].is_null() ? "  accuracy -: " : "  ") + event["accuracy_note"].text());
+    if (event["metric_note"].is_text() && !note_shown_) {
+        output_.line("  " + named_metric(event) + ": " + event["metric_note"].text());
+        note_shown_ = true;
+    } else if (event["accuracy_note"].is_text() && !note_shown_) {
+        const bool none = metric_value_of_event(event).is_null();
+        output_.line((none ? "  " + named_metric(event) + ": " : "  ") + event["accuracy_note"].text());
         note_shown_ = true;
     }
     for (const auto& member : event["without"].items()) {
@@ -226,10 +231,10 @@ void LiveView::done(const Json& event) {
     const auto state = event["state"].text();
     const auto reason = event["reason"].text();
     output_.line(styled(state, state == "succeeded" ? "32" : "31") + (reason.empty() ? "" : ": " + reason) +
-                 fmt::format("  {} {}  loss {}  accuracy {}  up {}  down {}  {}", event["rounds"].integer(),
+                 fmt::format("  {} {}  loss {}  {}  up {}  down {}  {}", event["rounds"].integer(),
                              event["rounds"].integer() == 1 ? "round" : "rounds", shown_number(event["loss"], "{:.4f}"),
-                             shown_number(event["accuracy"], "{:.2f} %", 100), bytes(event["bytes_up"]),
-                             bytes(event["bytes_down"]), format_duration(from_seconds(event["seconds"].number()))));
+                             named_metric(event), bytes(event["bytes_up"]), bytes(event["bytes_down"]),
+                             format_duration(from_seconds(event["seconds"].number()))));
 }
 
 void LiveView::draw_bar(const std::string& text) {

@@ -9,6 +9,7 @@
 #include "cli/experiment_choice.h"
 #include "cli/experiment_file.h"
 #include "cli/follow.h"
+#include "cli/metric_text.h"
 #include "cli/model_file.h"
 #include "cli/operator_session.h"
 #include "common/json_lists.h"
@@ -28,10 +29,6 @@ Result<std::uint64_t> find_id(OperatorSession& session, const ExperimentOptions&
 
 int exit_of(const Json& done) {
     return done["state"].text() == "succeeded" ? exit_done : exit_failed;
-}
-
-std::string percent(const Json& value) {
-    return value.is_number() ? fmt::format("{:.2f} %", 100 * value.number()) : "-";
 }
 
 /// Only demo and simulate divide a dataset; a submitted file that asks for it deserves a word.
@@ -105,10 +102,9 @@ void print_status(const Json& status, Output output) {
                             status["state"].text(),
                             status["reason"].text().empty() ? "" : ": " + status["reason"].text()));
     const auto phase = status["phase"].text();
-    output.line(fmt::format("round {} of {}  loss {}  accuracy {}{}", status["round"].integer(),
-                            status["rounds"].integer(),
+    output.line(fmt::format("round {} of {}  loss {}  {}{}", status["round"].integer(), status["rounds"].integer(),
                             status["loss"].is_number() ? fmt::format("{:.4f}", status["loss"].number()) : "-",
-                            percent(status["accuracy"]), phase == "over" ? "" : "  now: " + phase));
+                            named_metric(status), phase == "over" ? "" : "  now: " + phase));
     if (status["parent"].is_number()) {
         output.line(fmt::format("resumes experiment {} from round {}", status["parent"].integer(),
                                 status["parent_round"].integer()));
@@ -149,12 +145,12 @@ Result<int> list(const ExperimentOptions& options, Output output) {
     for (const auto& line : reply["experiments"].items()) {
         output.object("experiment", line);
         rows.push_back({std::to_string(line["id"].integer()), line["name"].text(), state_text(line),
-                        fmt::format("{}/{}", line["round"].integer(), line["rounds"].integer()),
-                        percent(line["accuracy"]), line["reason"].text()});
+                        fmt::format("{}/{}", line["round"].integer(), line["rounds"].integer()), named_metric(line),
+                        line["reason"].text()});
     }
     output.line(rows.empty() ? fmt::format("no experiments yet; next: causeway experiment submit FILE --state {}",
                                            shell_quoted(options.state))
-                             : table({"id", "name", "state", "round", "accuracy", "reason"}, rows));
+                             : table({"id", "name", "state", "round", "judged by", "reason"}, rows));
     return exit_done;
 }
 

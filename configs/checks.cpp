@@ -260,6 +260,15 @@ void check_metric(const Experiment& experiment, FoundMistakes& found) {
                          {},
                          fmt::format("\"{}\" cannot be measured with the loss {}; that gives {}", metric->name,
                                      loss_names().at(static_cast<std::size_t>(loss->kind)), join(fitting, ", "))});
+        return;
+    }
+    const auto chain = parse_chain(experiment);
+    if (metric->name == "auc" && chain && !loss->numeric() && chain->classes() != 2) {
+        found.push_back({"evaluation.metric",
+                         {},
+                         fmt::format("\"auc\" compares two classes, and this model has {}: write \"accuracy\" or "
+                                     "\"macro_f1\"",
+                                     chain->classes())});
     }
 }
 
@@ -289,15 +298,14 @@ const std::vector<JointCheck>& joint_checks() {
           "train.optimizer.weight_decay", "train.schedule.kind"},
          check_optimizer},
         {{"data.label", "data.shape", "data.scale", "data.categories", "data.augment", "data.normalise",
-          "data.partition.kind",
-          "data.partition.alpha", "data.partition.labels", "data.partition.power"},
+          "data.partition.kind", "data.partition.alpha", "data.partition.labels", "data.partition.power"},
          check_data},
         {{"data.shape", "data.augment", "data.normalise"}, check_statistics},
         {{"sync.cohort", "sync.quorum", "sync.min_clients"}, check_members},
         {{"sync.cohort", "sync.quorum", "sync.min_clients", "sync.aggregator"}, check_rule},
         {{"train.batch", "train.microbatch"}, check_batch},
         {{"evaluation.where", "evaluation.every", "evaluation.patience", "experiment.rounds"}, check_patience},
-        {{"model.loss", "evaluation.metric"}, check_metric},
+        {{"data.shape", "model.layers", "model.loss", "evaluation.metric"}, check_metric},
         {{"regime.preset", "mesh.stages", "mesh.replicas", "flow.kind"}, check_mesh},
         {{"data.shape", "model.layers", "model.loss", "regime.preset", "regime.cut", "mesh.stages", "flow.kind"},
          check_cut},

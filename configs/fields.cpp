@@ -51,7 +51,7 @@ std::vector<Field> data_fields() {
     return {
         {.path = "data.dataset", .access = MEMBER(data.dataset), .presence = Presence::required, .check = check_name,
          .doc = "The name that nodes map to a path with `--data NAME=PATH`.", .example = R"("digits")"},
-        {.path = "data.label", .access = MEMBER(data.label),
+        {.path = "data.label", .access = MEMBER(data.label), .takes_number = true,
          .doc = "The column that holds the label: `last`, a column's name, or its index from 0; `own`: the labels that "
                 "the format keeps apart (IDX, NPY).",
          .example = R"("last")"},

@@ -42,6 +42,7 @@ struct Field {
     std::size_t longest = 200;         // bytes of one text; a layer or a codec is far shorter
     TextCheck check = nullptr;         // of a text; decides before `choices`, which then only document
     std::string word;                  // a text that stands for the count 0: "full"
+    bool takes_number = false;         // of a text: 4 is taken as "4"
     std::string only_with;             // "data.partition.kind=dirichlet": applies only with that value, or "=a|b"
     std::string hint;                  // what to do where it does not apply
     std::string unit;                  // "examples", for people

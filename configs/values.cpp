@@ -85,10 +85,11 @@ bool check_text(const Reading& reading, std::string& text) {
 
 // ---- reading, one function per type of member; the member is set only when nothing is wrong
 void read_as(const Reading& reading, std::string& target) {
-    if (reading.node.kind != ValueKind::text) {
+    const bool number = reading.field.takes_number && reading.node.kind == ValueKind::integer;
+    if (reading.node.kind != ValueKind::text && !number) {
         return reading.wrong_type();
     }
-    std::string text = reading.node.text;
+    std::string text = number ? std::to_string(reading.node.integer) : reading.node.text;
     if (check_text(reading, text)) {
         target = text;
     }

@@ -1,5 +1,6 @@
 // What an experiment shows: the events of a watch (exact field names: docs, --json), lists and status.
 #include <cmath>
+#include <limits>
 
 #include "coordinator/experiment_machine.h"
 
@@ -9,6 +10,10 @@ namespace {
 // Where an evaluation has not been made there is no number: null.
 Json accuracy_of(const RoundRecord& record) {
     return record.evaluation ? Json(record.evaluation->accuracy) : Json();
+}
+
+Json number_or_null(double value) {
+    return std::isfinite(value) ? Json(value) : Json();
 }
 
 /// Of the figures beside loss and accuracy those that were measured; `evaluated` are all of the clients'.
@@ -28,8 +33,24 @@ void add_figures(const RoundRecord& record, Json& line) {
     }
 }
 
-Json number_or_null(double value) {
-    return std::isfinite(value) ? Json(value) : Json();
+/// Why an evaluation gave no value of the metric.
+std::string why_absent(const std::string& metric, double loss) {
+    if (!std::isfinite(loss)) {
+        return "the model has diverged: its loss is not a number; lower train.optimizer.learning_rate, or set "
+               "train.clip_norm";
+    }
+    return metric == "auc" ? "all evaluated examples are of one class, and AUC compares two"
+                           : "the evaluation did not measure it";
+}
+
+/// The metric by which the experiment judges its models, and what it came to: null where it was not measured.
+void add_metric(const std::string& metric, const RoundRecord* record, Json& line) {
+    const bool measured = record != nullptr && record->evaluation.has_value();
+    const double value = measured ? figure_of(*record->evaluation, metric) : std::numeric_limits<double>::quiet_NaN();
+    line.set("metric", metric).set("metric_value", number_or_null(value));
+    if (measured && !std::isfinite(value)) {
+        line.set("metric_note", why_absent(metric, record->evaluation->loss));
+    }
 }
 
 }  // namespace
@@ -103,6 +124,7 @@ Json ExperimentMachine::round_event(const RoundRecord& record) const {
         event.set("without", record.without);
     }
     add_figures(record, event);
+    add_metric(config_.evaluation.metric, &record, event);
     return record.evaluation_note.empty() ? event : event.set("accuracy_note", record.evaluation_note);
 }
 
@@ -121,6 +143,7 @@ Json ExperimentMachine::done_event() const {
     if (relays_) {
         event.set("stream_bytes_up", all.stream_bytes_up).set("stream_bytes_down", all.stream_bytes_down);
     }
+    add_metric(config_.evaluation.metric, records_.empty() ? nullptr : &records_.back(), event);
     if (records_.empty()) {
         return event.set("model", Json()).set("model_sha256", Json());
     }
@@ -144,6 +167,7 @@ Json ExperimentMachine::summary() const {
                     .set("submitted_by", saved_.submitted_by)
                     .set("priority", config_.experiment.priority)
                     .set("parent", saved_.parent != 0 ? Json(saved_.parent) : Json());
+    add_metric(config_.evaluation.metric, records_.empty() ? nullptr : &records_.back(), line);
     if (records_.empty()) {
         return line;
     }

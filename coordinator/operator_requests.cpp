@@ -142,7 +142,8 @@ Result<std::optional<Json>> describe_model(const ExperimentMachine& experiment, 
         const auto* best = experiment.best();
         if (best == nullptr) {
             return fail(ErrorKind::not_found, "unknown_round",
-                        "no round of the experiment is evaluated, so none is the best; leave out --best for the last");
+                        "no round of the experiment has a value of its evaluation.metric, so none is the best; leave "
+                        "out --best for the last");
         }
         return describe_record(experiment, *best);
     }

@@ -1,6 +1,7 @@
 // See round_history.h.
 #include "coordinator/round_history.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -101,7 +102,9 @@ void RoundHistory::consider(const RoundRecord& record) {
         return;
     }
     for (const auto& metric : all_metrics()) {
-        if (!metric_.empty() && metric.name != metric_) {
+        // A figure that was not measured is no reason to keep a model, and none to choose by another figure instead.
+        if ((!metric_.empty() && metric.name != metric_) ||
+            !std::isfinite(figure_of(*record.evaluation, metric.name))) {
             continue;
         }
         const auto [best, added] = best_.try_emplace(std::string(metric.name), record);

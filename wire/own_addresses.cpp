@@ -17,8 +17,10 @@ bool names_port(const std::string& text) {
                                                : std::ranges::count(text, ':') == 1;
 }
 
+enum class Families { all, v4_only };
+
 /// Addresses that another machine could use: up, no loopback, no link-local.
-std::vector<std::string> global_hosts() {
+std::vector<std::string> global_hosts(Families families) {
     std::vector<std::string> hosts;
     ifaddrs* list = nullptr;
     if (::getifaddrs(&list) != 0) {
@@ -32,7 +34,7 @@ std::vector<std::string> global_hosts() {
         if (item->ifa_addr->sa_family == AF_INET) {
             const auto* v4 = reinterpret_cast<const sockaddr_in*>(item->ifa_addr);
             hosts.emplace_back(::inet_ntop(AF_INET, &v4->sin_addr, text, sizeof text));
-        } else if (item->ifa_addr->sa_family == AF_INET6) {
+        } else if (item->ifa_addr->sa_family == AF_INET6 && families == Families::all) {
             const auto* v6 = reinterpret_cast<const sockaddr_in6*>(item->ifa_addr);
             if (!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr)) {
                 hosts.emplace_back(::inet_ntop(AF_INET6, &v6->sin6_addr, text, sizeof text));
@@ -62,7 +64,8 @@ Result<std::vector<Address>> own_addresses(const std::vector<std::string>& adver
     if (!is_wildcard(listen)) {
         return std::vector{Address{listen.host, port}};
     }
-    for (auto& host : global_hosts()) {
+    // 0.0.0.0 is every IPv4 address and no other; * and :: take both.
+    for (auto& host : global_hosts(listen.host == "0.0.0.0" ? Families::v4_only : Families::all)) {
         addresses.push_back({std::move(host), port});
     }
     if (addresses.empty()) {

@@ -12,7 +12,7 @@ namespace causeway {
 bool is_wildcard(const Address& address);
 
 /// Those that are advertised by hand (`HOST` gets the port that is listened on), else the one that is listened on, else
-/// every global address of this machine, else loopback.
+/// every global address of this machine (of IPv4 alone where 0.0.0.0 is listened on), else loopback.
 ///
 /// errors   invalid `bad_address`
 Result<std::vector<Address>> own_addresses(const std::vector<std::string>& advertise, const Address& listen,

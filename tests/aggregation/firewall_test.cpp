@@ -92,6 +92,7 @@ TEST_CASE("weight times value times cohort stays below 2^52", "[unit][firewall]"
     update.parts[1].values.own()[2] = -0x1.000002p22f;  // the next float: 2^52 is passed
     const auto refusal = refused(update, wide, (1 << 29) - 1);
     CHECK(refusal.code == "out_of_range");
+    CHECK_THAT(refusal.message, Catch::Contains("lower train.optimizer.learning_rate"));
     CHECK(refusal.tensor == "dense1.bias");
     CHECK(refusal.index == 2);
     wide.cohort = 1;

@@ -42,5 +42,17 @@ TEST_CASE("a round without relays has no columns for them", "[live_view]") {
     CHECK(round_line(round(), "3s").ends_with("3s"));
 }
 
+TEST_CASE("a run is shown by the metric that it is judged by, a regression never by an accuracy", "[live_view]") {
+    const auto regression =
+        round().set("accuracy", Json()).set("metric", "rmse").set("metric_value", 0.25).set("rmse", 0.25);
+    CHECK(round_header(regression).find("RMSE") != std::string::npos);
+    CHECK(round_header(regression).find("accuracy") == std::string::npos);
+    CHECK(round_line(regression, "3s").find("0.2500") != std::string::npos);
+    const auto shares = round().set("metric", "macro_f1").set("metric_value", 0.5);
+    CHECK(round_line(shares, "3s").find("50.00 %") != std::string::npos);
+    const auto absent = round().set("metric", "auc").set("metric_value", Json());
+    CHECK(round_line(absent, "3s").find("75.00 %") == std::string::npos);
+}
+
 }  // namespace
 }  // namespace causeway::cli

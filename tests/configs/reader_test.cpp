@@ -150,6 +150,22 @@ TEST_CASE("a wrong layer is reported at its element, also when the shape is wron
     CHECK_THAT(all_errors(both), Contains("e.toml:7:16") && Contains("e.toml:12:22") && Contains("e.toml:12:31"));
 }
 
+TEST_CASE("AUC is refused for a model of ten classes, and taken for two", "[configs][unit]") {
+    const std::string metric = "[evaluation]\nmetric = \"auc\"\n";
+    const auto lines = errors_of(std::string(right_text) + metric);
+    REQUIRE(lines.size() == 1);
+    CHECK_THAT(lines[0], Catch::Contains("evaluation") && Catch::Contains("this model has 10"));
+    CHECK(errors_of(with("\"dense 10\"]", "\"dense 2\"]") + metric).empty());
+}
+
+TEST_CASE("the label's column may be a number without quotes", "[configs][unit]") {
+    const auto read = read_experiment(std::string(right_text), "e.toml", std::vector<std::string>{"data.label=4"});
+    REQUIRE(read);
+    CHECK(read->data.label == "4");
+    CHECK(errors_of(with("shape =", "label = 4\nshape =")).empty());
+    CHECK(errors_of(with("name = \"test\"", "name = 4")).size() == 1);  // any other text stays a text
+}
+
 TEST_CASE("a value of a later version is told from one that does not exist", "[configs][unit]") {
     CHECK_THAT(all_errors(right_text, {"train.optimizer_state=average"}), Contains("not available in this version"));
     CHECK_THAT(all_errors(right_text, {"train.optimizer_state=rest"}), Contains("did you mean \"reset\"?"));

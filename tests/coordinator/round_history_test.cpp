@@ -246,6 +246,18 @@ TEST_CASE("a history keeps the first, the last, the best and what is awaited", "
     CHECK(history.has_gaps());
 }
 
+TEST_CASE("a round whose metric was not measured is never the best one", "[unit][history]") {
+    RoundHistory history;
+    auto unmeasured = record(1, 0.1);
+    unmeasured.evaluation->accuracy = std::nan("");
+    history.add(unmeasured);
+    CHECK(history.best("accuracy") == nullptr);
+    CHECK(history.best("auc") == nullptr);
+    CHECK(history.best("loss")->round == 1);
+    history.add(record(2, 0.9));
+    CHECK(history.best("accuracy")->round == 2);
+}
+
 TEST_CASE("a store gives rounds by pages, with what was measured and why something was not", "[store][history]") {
     const TemporaryFolder folder;
     auto store = *Store::open(folder.path, {});
