@@ -89,7 +89,7 @@ TEST_CASE("what nothing can run with is refused by name, with the numbers and th
     for (const auto& need : {coordinator_need(), node_need(), federation_need(3)}) {
         CHECK(refusal(need, with_descriptors(100)).starts_with("too_few_descriptors: 100 "));
         CHECK(refusal(need, with_descriptors(0)).find("ulimit -Hn") != std::string::npos);
-        CHECK(refusal(need, with_memory(1'000'000)).starts_with("too_little_memory: 1.0 MB "));
+        CHECK(refusal(need, with_memory(1'000'000)).starts_with("too_little_memory: 1.00 MB "));
         CHECK(refusal(need, with_memory(100'000'000, "ulimit -v")).find("ulimit -v unlimited") != std::string::npos);
         CHECK(refusal(need, large()).empty());
     }
