@@ -34,7 +34,8 @@ std::string time_left(std::int64_t end_s, std::int64_t now_s) {
 
 Finding certificate_fault(const Error& error, const std::string& what, Role role) {
     const auto mend =
-        error.code == "certificate_not_yet_valid"                       ? "set this machine's clock"
+        error.code == "certificate_not_yet_valid"
+            ? "set this machine's clock; if it is right, the clock that made the certificate was ahead: join again"
         : error.kind == ErrorKind::refused && error.code == "wide_mode" ? "the chmod above"
         : role == Role::operator_
             ? "a coordinator renews its first operator's at its start; for another one have a token made (causeway "

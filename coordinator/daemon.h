@@ -42,8 +42,8 @@ class Daemon {
 public:
     /// Opens the state folder (making it at the first start) and listens.
     ///
-    /// errors   refused `state_in_use`; io `port_in_use`, can_start's (common/need.h), `disk_full`; corrupt, unsupported:
-    ///          of the state folder, or of a model file
+    /// errors   refused `state_in_use`; io `port_in_use`, `disk_full`, can_start's (common/need.h); corrupt,
+    ///          unsupported: of the state folder, or of a model file
     static Result<std::unique_ptr<Daemon>> start(DaemonOptions options);
 
     struct Parts;

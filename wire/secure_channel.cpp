@@ -8,6 +8,7 @@
 #include <array>
 #include <cstring>
 
+#include "wire/certificate_time.h"
 #include "wire/tls_context.h"
 
 namespace causeway {
@@ -180,7 +181,9 @@ struct SecureChannel::State {
         }
         const auto reason = ERR_GET_REASON(ERR_peek_error());
         ERR_clear_error();
-        return fail_with(session.refusal ? *session.refusal : error_of_reason(reason));
+        const auto why = session.refusal ? *session.refusal : error_of_reason(reason);
+        const bool told = !session.refusal && why.code == "certificate_expired";
+        return fail_with(told && context->own ? blame_for_expiry_alert(why, *context->own, session.now_s) : why);
     }
 
     /// One step of the handshake with what has come; open when it is through and the protocol is ours.

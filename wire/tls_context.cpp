@@ -1,6 +1,8 @@
 // The settings that every channel of one end shares: what is spoken, and who is believed.
 #include "wire/tls_context.h"
 
+#include "common/machine.h"
+#include "wire/certificate_time.h"
 #include "wire/judged_certificate.h"
 
 #include <openssl/err.h>
@@ -83,6 +85,19 @@ int alert_reason(const Error& refusal) {
                                                                          : X509_V_ERR_CERT_REJECTED;
 }
 
+std::optional<Validity> validity_of(X509* certificate) {
+    const auto read = certificate_validity(certificate ? to_der(certificate) : Bytes());
+    return read ? std::optional(*read) : std::nullopt;
+}
+
+Error with_blame(const Error& refusal, X509* peer, const ChannelContext::State& context, std::int64_t now_s) {
+    return blame_for_time(refusal, {.peer = validity_of(peer).value_or(Validity{}),
+                                    .authority = validity_of(context.authority.get()),
+                                    .own = context.own,
+                                    .now_s = now_s,
+                                    .built_s = build_time_unix_s()});
+}
+
 /// Replaces OpenSSL's own judgement by verify_certificate.
 int judge_peer(X509_STORE_CTX* handshake, void* argument) {
     const auto& context = *static_cast<const ChannelContext::State*>(argument);
@@ -99,7 +114,7 @@ int judge_peer(X509_STORE_CTX* handshake, void* argument) {
                                   : verify_certificate(to_der(certificate), chain, context.trust, context.roles,
                                                        context.federation, session.now_s);
     if (!peer) {
-        session.refusal = std::move(peer).error();
+        session.refusal = with_blame(peer.error(), certificate, context, session.now_s);
         X509_STORE_CTX_set_error(handshake, alert_reason(*session.refusal));
         return 0;
     }
@@ -169,6 +184,7 @@ Result<State> make_accepting(const Credentials& credentials, ChannelOptions opti
     state->federation = credentials.identity.federation;
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));
+    TRY_ASSIGN(state->own, certificate_validity(credentials.certificate));
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
     SSL_CTX_set_client_hello_cb(state->ssl.get(), require_protocol, nullptr);
     SSL_CTX_set_alpn_select_cb(state->ssl.get(), select_protocol, state.get());
@@ -181,6 +197,7 @@ Result<State> make_connecting(const Credentials& credentials, ChannelOptions opt
     state->federation = credentials.identity.federation;
     state->options = options;
     TRY(use_credentials(state->ssl.get(), credentials));
+    TRY_ASSIGN(state->own, certificate_validity(credentials.certificate));
     SSL_CTX_set_verify(state->ssl.get(), SSL_VERIFY_PEER, nullptr);
     SSL_CTX_set_alpn_protos(state->ssl.get(), raw_protocols(session_alpn), static_cast<unsigned>(session_alpn.size()));
     return state;

@@ -19,6 +19,7 @@ struct ChannelContext::State {
     ChannelEnd end = ChannelEnd::connecting;
     Trust trust;
     std::shared_ptr<X509> authority;  // of `trust`, where it holds one
+    std::optional<Validity> own;      // of our certificate; none: joining
     std::vector<Role> roles;
     std::string federation;  // empty: any (a joining node learns it)
     bool enrols = false;     // serves causeway-join/1 too: a coordinator's accepting end

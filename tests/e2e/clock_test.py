@@ -61,7 +61,18 @@ class Clock(unittest.TestCase):
                               env={**os.environ, **off_by(-400 * 24 * HOUR_S)}, capture_output=True, text=True,
                               timeout=60, check=False)
         self.assertNotEqual(0, done.returncode)
-        self.assertIn("certificate_not_yet_valid", done.stdout + done.stderr)
+        self.assertIn("this machine's clock says", done.stdout + done.stderr)
+        self.assertIn("the clock is behind", done.stdout + done.stderr)
+        self.assertFalse(os.path.exists(os.path.join(federation.folder, "old")))
+
+    def test_a_federation_is_not_begun_by_a_clock_before_the_build(self):
+        folder = os.path.join(self.folder, "early")
+        done = subprocess.run([CAUSEWAY, "coordinator", "--state", folder, "--listen", "127.0.0.1:0"],
+                              env={**os.environ, **off_by(-400 * 24 * HOUR_S)}, capture_output=True, text=True,
+                              timeout=60, check=False)
+        self.assertEqual(1, done.returncode)
+        self.assertIn("set the clock", done.stderr)
+        self.assertFalse(os.path.exists(folder))
 
 
 if __name__ == "__main__":
