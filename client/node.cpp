@@ -22,7 +22,8 @@ constexpr std::uint32_t most_told_classes = 1024;  // of a histogram that is sha
 
 /// As stored, without an experiment's options: what a node holds, not how it will be read. Examples that a manifest
 /// holds out are not counted: nobody trains on them.
-Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets, const Policy& policy) {
+Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::path>& datasets, const Policy& policy,
+                                                NodeLog& log) {
     std::vector<DatasetDeclaration> all;
     for (const auto& [name, path] : datasets) {
         TRY_ASSIGN(const auto file, read_dataset_file(path, DataOptions{}));
@@ -31,6 +32,12 @@ Result<std::vector<DatasetDeclaration>> declare(const std::map<std::string, fs::
                        .examples = file.train.size(),
                        .shape = file.train.shape,
                        .classes = file.train.classes});
+        if (file.train.skipped > 0) {  // numbers only: names of files are the node's own
+            log.add({"skipped", Json::object()
+                                    .set("dataset", name)
+                                    .set("entries", file.train.skipped)
+                                    .set("examples", std::uint64_t{file.train.size()})});
+        }
         if (policy.share_labels && file.train.labelled() && file.train.classes <= most_told_classes) {
             all.back().labels = label_histogram(file.train);
         }
@@ -54,7 +61,7 @@ Status Node::Parts::start() {
     TRY_ASSIGN(auto device, Device::open(options.device, {.threads = options.threads}));
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
-    TRY_ASSIGN(session_options.datasets, declare(options.datasets, options.policy));
+    TRY_ASSIGN(session_options.datasets, declare(options.datasets, options.policy, *log));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);

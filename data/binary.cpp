@@ -8,6 +8,8 @@
 
 #include <fmt/format.h>
 
+#include "common/half.h"
+
 namespace causeway {
 namespace {
 
@@ -21,6 +23,9 @@ std::uint64_t load(const std::byte* bytes, const ElementType& type) {
 }
 
 double to_real(std::uint64_t bits, std::size_t bytes) {
+    if (bytes == 2) {
+        return static_cast<double>(float_of_half(static_cast<std::uint16_t>(bits)));
+    }
     return bytes == 4 ? static_cast<double>(std::bit_cast<float>(static_cast<std::uint32_t>(bits)))
                       : std::bit_cast<double>(bits);
 }
@@ -46,7 +51,26 @@ std::uint64_t checked_product(const std::vector<std::uint64_t>& sizes) {
 
 }  // namespace
 
+namespace {
+
+/// Where an element lies that has this place in row-major order.
+std::size_t place_by_columns(std::size_t index, const std::vector<std::uint64_t>& sizes, std::size_t count) {
+    std::size_t place = 0;
+    for (std::size_t stride = count, at = sizes.size(); at > 0; --at) {
+        const auto size = static_cast<std::size_t>(sizes[at - 1]);
+        stride /= size;
+        place += index % size * stride;
+        index /= size;
+    }
+    return place;
+}
+
+}  // namespace
+
 double StoredArray::operator[](std::size_t index) const {
+    if (by_columns) {
+        index = place_by_columns(index, sizes, bytes.size() / type.bytes);
+    }
     const auto bits = load(bytes.data() + index * type.bytes, type);
     switch (type.kind) {
         case ElementKind::unsigned_integer:

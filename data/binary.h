@@ -16,7 +16,7 @@ enum class ByteOrder { little, big };
 
 struct ElementType {
     ElementKind kind;
-    std::size_t bytes;  // 1, 2, 4 or 8; reals 4 or 8
+    std::size_t bytes;  // 1, 2, 4 or 8; reals 2, 4 or 8
     ByteOrder order;
 };
 
@@ -25,6 +25,7 @@ struct StoredArray {
     ElementType type;
     std::vector<std::uint64_t> sizes;  // the first is N
     ByteView bytes;                    // exactly the product of the sizes, times the element's bytes
+    bool by_columns = false;           // the first index varies fastest (Fortran's order)
 
     [[nodiscard]] std::size_t examples() const { return sizes.front(); }
     [[nodiscard]] std::size_t width() const { return bytes.size() / type.bytes / sizes.front(); }

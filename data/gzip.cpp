@@ -28,6 +28,7 @@ struct Inflater::State {
     z_stream stream{};
     ByteView rest;
     bool inside = false;  // of a member
+    bool padding = false;  // behind one: zeros may follow
 
     State() { ASSERT(inflateInit2(&stream, gzip_window) == Z_OK); }
     State(const State&) = delete;
@@ -54,15 +55,21 @@ void Inflater::feed(ByteView packed) {
     state_->rest = packed;
 }
 
-/// What follows a member must be another one; a wrong header shows at the next turn.
+/// What follows a member is padding of zeros, or another one; a wrong header shows at the next turn.
 Result<std::size_t> Inflater::fill(std::span<std::byte> room) {
     State& state = *state_;
     for (;;) {
         state.refill();
+        while (state.padding && state.stream.avail_in > 0 && *state.stream.next_in == 0) {
+            ++state.stream.next_in;
+            --state.stream.avail_in;
+            state.refill();
+        }
         if (state.stream.avail_in == 0 && !state.inside) {
             return 0;
         }
         state.inside = true;
+        state.padding = false;
         state.stream.next_out = reinterpret_cast<Bytef*>(room.data());
         state.stream.avail_out = static_cast<uInt>(std::min(room.size(), slice_bytes));
         const auto offered = state.stream.avail_out;
@@ -71,6 +78,7 @@ Result<std::size_t> Inflater::fill(std::span<std::byte> room) {
         if (code == Z_STREAM_END) {
             ASSERT(inflateReset(&state.stream) == Z_OK);
             state.inside = false;
+            state.padding = true;
         } else if (code == Z_BUF_ERROR && state.stream.avail_in == 0) {
             return written;  // it needs more
         } else if (code != Z_OK) {

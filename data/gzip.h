@@ -12,7 +12,7 @@ namespace causeway {
 /// Whether the bytes begin as a gzip file does (1f 8b).
 [[nodiscard]] bool is_gzip(ByteView bytes);
 
-/// All members of a gzip file, joined.
+/// All members of a gzip file, joined. Zeros behind a member are padding, as gzip and Python take them.
 ///
 /// errors  corrupt `bad_gzip`: damaged, truncated, or followed by other bytes; overloaded `inflated_too_large`: more
 ///         than `limit` bytes, or more than 64 MiB at over 512 times the packed size (data do not pack so; bombs do)

@@ -1,6 +1,6 @@
 // The NPY reader. The header is a Python dictionary; numpy writes it in one fixed form, and only that form is read.
 //
-// What is refused with a remedy rather than converted: arrays stored by columns, and types that hold no plain number.
+// Types that hold no plain number are refused with a remedy. Arrays stored by columns are read in the order of rows.
 // Integers of 64 bits and doubles are rounded once to f32, as training needs them.
 #include "data/npy.h"
 
@@ -24,6 +24,7 @@ constexpr std::size_t highest_npy_rank = 8;
 struct Header {
     ElementType type;
     std::vector<std::uint64_t> sizes;
+    bool by_columns = false;
 };
 
 bool has_npy_magic(ByteView bytes) {
@@ -68,7 +69,7 @@ std::optional<ElementType> npy_element_type(std::string_view descr) {
         case 'b':
             return bytes == 1 ? std::optional(ElementType{ElementKind::unsigned_integer, 1, order}) : std::nullopt;
         case 'f':
-            return bytes >= 4 ? std::optional(ElementType{ElementKind::real, bytes, order}) : std::nullopt;
+            return bytes >= 2 ? std::optional(ElementType{ElementKind::real, bytes, order}) : std::nullopt;
         default:
             return std::nullopt;
     }
@@ -102,9 +103,8 @@ Result<Header> parse_header(std::string_view text, std::string_view file) {
     if (!descr || !order || !shape) {
         return bad_header(file, "must have descr, fortran_order and shape");
     }
-    if (*order != "False") {
-        return fail(ErrorKind::unsupported, "fortran_order",
-                    fmt::format("{}: the array is stored by columns: save numpy.ascontiguousarray(array)", file));
+    if (*order != "False" && *order != "True") {
+        return bad_header(file, "must say True or False of fortran_order");
     }
     const auto type = npy_element_type(*descr);
     if (!type) {
@@ -115,7 +115,7 @@ Result<Header> parse_header(std::string_view text, std::string_view file) {
     if (!sizes) {
         return bad_header(file, fmt::format("must have a shape of at most {} whole numbers", highest_npy_rank));
     }
-    return Header{*type, *std::move(sizes)};
+    return Header{*type, *std::move(sizes), *order == "True"};
 }
 
 Result<StoredArray> parse_npy(ByteView bytes, std::string_view file, const ReadLimits& limits) {
@@ -141,7 +141,10 @@ Result<StoredArray> parse_npy(ByteView bytes, std::string_view file, const ReadL
     }
     TRY_ASSIGN(const auto text, reader.get_bytes(length).map_error(truncated));
     TRY_ASSIGN(auto header, parse_header(as_text(text), file));
-    return make_stored_array(header.type, std::move(header.sizes), bytes.last(reader.left()), file, limits.values);
+    const auto values = bytes.last(reader.left());
+    TRY_ASSIGN(auto array, make_stored_array(header.type, std::move(header.sizes), values, file, limits.values));
+    array.by_columns = header.by_columns;
+    return array;
 }
 
 // Where the features of a row are, and where its label, if it is a column.

@@ -3,11 +3,13 @@
 #include "model/checkpoint.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <map>
 
 #include <fmt/format.h>
 
+#include "common/half.h"
 #include "common/json.h"
 #include "common/text.h"
 
@@ -132,16 +134,23 @@ bool same_shape(const Json& found, const Shape& shape) {
            });
 }
 
+/// Bytes of an element of the dtypes that are read; 0 for others.
+std::uint64_t element_bytes(std::string_view dtype) {
+    return dtype == "F32" ? 4 : dtype == "F16" || dtype == "BF16" ? 2 : dtype == "F64" ? 8 : 0;
+}
+
 /// Empty when the file's tensor is the chain's.
 std::string mismatch(const TensorInfo& tensor, const Json& found, std::uint64_t size) {
     if (!found.is_object()) {
         return fmt::format("{} is missing", tensor.name);
     }
-    if (found["dtype"].text() != "F32") {
-        return fmt::format("{} has dtype {}, not F32", tensor.name, found["dtype"].dump().substr(0, 40));
+    const auto bytes = element_bytes(found["dtype"].text());
+    if (bytes == 0) {
+        return fmt::format("{} has dtype {}, not F32, F16, BF16 or F64", tensor.name,
+                           found["dtype"].dump().substr(0, 40));
     }
     const auto span = offsets_of(found, size);
-    if (!same_shape(found["shape"], tensor.shape) || span->end - span->begin != 4 * tensor.range().size()) {
+    if (!same_shape(found["shape"], tensor.shape) || span->end - span->begin != bytes * tensor.range().size()) {
         return fmt::format("{} has shape {}, not {}", tensor.name, found["shape"].dump().substr(0, 60),
                            to_string(tensor.shape));
     }
@@ -154,6 +163,37 @@ std::map<std::string_view, const Json*> by_name(const Json& header) {
         fields[name] = &value;
     }
     return fields;
+}
+
+template <class Stored, class Widen>
+bool widen(ByteView bytes, std::span<float> values, Widen to_float) {
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        Stored stored;
+        std::memcpy(&stored, bytes.data() + i * sizeof stored, sizeof stored);
+        values[i] = to_float(stored);
+    }
+    return true;
+}
+
+/// False when a double is beyond f32.
+bool take_values(std::string_view dtype, ByteView bytes, std::span<float> values) {
+    if (dtype == "F16") {
+        return widen<std::uint16_t>(bytes, values, float_of_half);
+    }
+    if (dtype == "BF16") {
+        return widen<std::uint16_t>(bytes, values, float_of_bf16);
+    }
+    if (dtype == "F64") {
+        bool fits = true;
+        widen<double>(bytes, values, [&](double value) {
+            const auto rounded = static_cast<float>(value);
+            fits = fits && std::isfinite(value) == std::isfinite(rounded);
+            return rounded;
+        });
+        return fits;
+    }
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+    return true;
 }
 
 /// Nothing is allocated before the sizes are known to be those of bytes that are there.
@@ -171,7 +211,11 @@ Result<ModelState> read_tensors(const Chain& chain, const File& file) {
     for (const TensorInfo& tensor : chain.table().tensors) {
         const auto span = offsets_of(*fields.at(tensor.name), file.data.size());
         const auto values = state.arena(tensor.arena).view(tensor);
-        std::memcpy(values.data(), file.data.data() + span->begin, span->end - span->begin);
+        if (!take_values((*fields.at(tensor.name))["dtype"].text(),
+                         file.data.subspan(span->begin, span->end - span->begin), values)) {
+            return fail(ErrorKind::corrupt, "model_mismatch",
+                        fmt::format("{} has a value that is too large for F32", tensor.name));
+        }
     }
     return state;
 }

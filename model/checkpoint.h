@@ -25,8 +25,8 @@ Digest model_digest(const Chain& chain, const ModelState& state);
 
 /// Total: any bytes. Also accepts what other writers make of the same tensors (another order, a padded header).
 ///
-/// errors   corrupt `bad_safetensors`: not a well-formed file; `model_mismatch`: tensors missing, unknown, or of
-///          another dtype or shape than the chain's, all named (the first eight)
+/// errors   corrupt `bad_safetensors`: not a well-formed file; `model_mismatch`: tensors missing, unknown, of
+///          another shape than the chain's or of a dtype other than F32, F16, BF16 and F64, all named (the first eight)
 /// cost     allocates no more than the chain's arenas, whatever the header claims
 Result<ModelState> from_safetensors(const Chain& chain, ByteView bytes);
 

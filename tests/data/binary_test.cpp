@@ -120,8 +120,8 @@ TEST_CASE("damaged NPY files are refused", "[data][npy]") {
     check_refusal(parse_array(npy_bytes(npy_header("<c8", "(2,)"), four)), "element_type", "astype");
     check_refusal(parse_array(npy_bytes(npy_header("|O", "(2,)"), four)), "element_type", "astype");
     check_refusal(parse_array(npy_bytes("{'descr': '<f4'}", four)), "bad_header", "must have");
-    check_refusal(parse_array(npy_bytes("{'descr': '<f4', 'fortran_order': True, 'shape': (4,), }", four)),
-                  "fortran_order", "ascontiguousarray");
+    check_refusal(parse_array(npy_bytes("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,), }", four)),
+                  "bad_header", "True or False");
     check_refusal(parse_array(npy_array<float>("<f4", "(2, 2)", {1, 2, 3, NAN})), "not_finite", "row 2, column 2");
     check_refusal(parse_array(npy_array<double>("<f8", "(1, 1)", {1e39})), "not_finite", "row 1, column 1");
 }
@@ -156,6 +156,53 @@ TEST_CASE("a gzip bomb stops at the limit, damage is damage", "[data][gzip]") {
     auto trailing = gzip(as_bytes("ab"));
     trailing.push_back(std::byte{7});
     CHECK_FALSE(gunzip(trailing, 100));
+}
+
+TEST_CASE("an array stored by columns, of halves or big-endian, is the array that numpy reads", "[unit][npy]") {
+    const auto values = [](const Result<Dataset>& read) {
+        INFO((read ? "" : read.error().message));
+        REQUIRE(read);
+        return read->features;
+    };
+    const std::vector<float> rows{1, 2, 3, 4, 5, 6};
+    const std::vector<float> columns{1, 4, 2, 5, 3, 6};
+    const auto header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n";
+    const auto read = parse_npy({npy_bytes(header, std::as_bytes(std::span(columns))), "f", {}, ""}, {}, {});
+    CHECK(values(read) == rows);
+    CHECK(read->shape == std::vector<std::int64_t>{3});
+    std::vector<float> cube;  // 2x3x2 by columns: the element (i, j, k) is 100 i + 10 j + k
+    for (int k = 0; k < 2; ++k) {
+        for (int j = 0; j < 3; ++j) {
+            for (int i = 0; i < 2; ++i) {
+                cube.push_back(static_cast<float>(100 * i + 10 * j + k));
+            }
+        }
+    }
+    const auto deep = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3, 2), }\n";
+    CHECK(values(parse_npy({npy_bytes(deep, std::as_bytes(std::span(cube))), "f", {}, ""}, {}, {})) ==
+          std::vector<float>{0, 1, 10, 11, 20, 21, 100, 101, 110, 111, 120, 121});
+    const std::vector<std::uint16_t> halves{0x3c00, 0xc000, 0x0001, 0x7bff};  // 1, -2, 2^-24, 65504
+    CHECK(values(parse_npy({npy_array("<f2", "(4,)", halves), "f", {}, ""}, {}, {})) ==
+          std::vector<float>{1, -2, std::ldexp(1.0f, -24), 65504});
+    const std::vector<std::uint8_t> big{0x3c, 0x00, 0xc0, 0x00};
+    CHECK(values(parse_npy({npy_array(">f2", "(2,)", big), "f", {}, ""}, {}, {})) == std::vector<float>{1, -2});
+    const std::vector<std::uint16_t> infinite{0x7c00};
+    CHECK(parse_npy({npy_array("<f2", "(1,)", infinite), "f", {}, ""}, {}, {}).error().code == "not_finite");
+}
+
+TEST_CASE("gzip members and the zeros behind them are one text, and other bytes are damage", "[unit][gzip]") {
+    const auto one = gzip(as_bytes("1,2,0\n")), two = gzip(as_bytes("3,4,1\n"));
+    Bytes padded = one;
+    padded.resize(padded.size() + 512);
+    padded.insert(padded.end(), two.begin(), two.end());
+    padded.resize(padded.size() + 1024);
+    const auto text = gunzip(padded, 1 << 20);
+    REQUIRE(text);
+    CHECK(as_text(*text) == "1,2,0\n3,4,1\n");
+    padded.push_back(std::byte{7});
+    CHECK(gunzip(padded, 1 << 20).error().code == "bad_gzip");
+    Bytes zeros(16);
+    CHECK(gunzip(zeros, 1 << 20).error().code == "bad_gzip");
 }
 
 }  // namespace causeway

@@ -78,6 +78,29 @@ TEST_CASE("other writers' order and padding of the same tensors are read too", "
     REQUIRE(must(state).trainable.values == std::vector<float>{1, 2, 3, 4});
 }
 
+TEST_CASE("halves, bfloat16 and doubles of other writers become floats, without our metadata", "[unit][checkpoint]") {
+    const Chain chain = make_chain({"dense 2"}, {1});
+    const auto file = [](const char* dtype, auto values) {
+        const auto bytes = std::as_bytes(std::span(values));
+        const auto half = bytes.size() / 2;
+        return with_header(fmt::format(R"({{"dense1.weight":{{"shape":[2,1],"dtype":"{0}","data_offsets":[0,{1}]}},)"
+                                       R"("dense1.bias":{{"dtype":"{0}","shape":[2],"data_offsets":[{1},{2}]}}}})",
+                                       dtype, half, bytes.size()),
+                           bytes);
+    };
+    const std::vector<float> wanted{1, -2, 0.5f, 1.5f};
+    CHECK(must(from_safetensors(chain, file("F16", std::vector<std::uint16_t>{0x3c00, 0xc000, 0x3800, 0x3e00})))
+              .trainable.values == wanted);
+    CHECK(must(from_safetensors(chain, file("BF16", std::vector<std::uint16_t>{0x3f80, 0xc000, 0x3f00, 0x3fc0})))
+              .trainable.values == wanted);
+    CHECK(must(from_safetensors(chain, file("F64", std::vector<double>{1, -2, 0.5, 1.5}))).trainable.values == wanted);
+    CHECK_THAT(from_safetensors(chain, file("F64", std::vector<double>{1, 1e300, 0, 0})).error().message,
+               Catch::Contains("too large for F32"));
+    CHECK_THAT(from_safetensors(chain, file("I32", std::vector<std::int32_t>{1, 2, 3, 4})).error().message,
+               Catch::Contains("not F32, F16, BF16 or F64"));
+    CHECK_FALSE(from_safetensors(chain, file("F16", wanted)));  // twice the bytes
+}
+
 TEST_CASE("every mismatch with the chain is listed", "[unit][checkpoint]") {
     const Bytes bytes = to_safetensors(tiny_chain(), counted(tiny_chain()));
     const Chain other = make_chain({"dense 2", "dense 4", "dense 3"}, {2});
