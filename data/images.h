@@ -2,9 +2,9 @@
 //
 //   PATH/cat/0001.png  PATH/cat/0002.jpg  PATH/dog/a.png        classes: cat, dog, in the order of their names
 //
-// Values are 0 to 255 by the rules of data/pixels.h, channels last, one channel for grey and three for colour; `shape` of
-// the options decides which where it is given. Classes that a node lacks keep their numbers only where a manifest lists
-// `classes`. What is no image is skipped and counted; folders without images are no classes.
+// Values are 0 to 255 by the rules of data/pixels.h, channels last, one channel for grey and three for colour; `shape`
+// of the options decides which where it is given. Classes that a node lacks keep their numbers only where a manifest
+// lists `classes`. What is no image is skipped and counted; folders without images are no classes.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ constexpr std::int64_t max_image_values = std::int64_t{1} << 26;
 ///
 /// errors   corrupt `bad_image`: not such a file, or damaged; overloaded `too_large`
 [[nodiscard]] Result<Image> decode_png(ByteView bytes, std::int64_t channels);
-/// errors   as decode_png; a file that ends early is damaged; unsupported `image_kind`: CMYK, 12 bits, and what else the
-///          library does not decode
+/// errors   as decode_png; a file that ends early is damaged; unsupported `image_kind`: CMYK, 12 bits, and what else
+///          the library does not decode
 [[nodiscard]] Result<Image> decode_jpeg(ByteView bytes, std::int64_t channels);
 
 /// errors   not_found `no_dataset`: no folders of images; unsupported `image_kind`: a file of another image format;

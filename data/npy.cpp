@@ -141,7 +141,8 @@ Result<StoredArray> parse_npy(ByteView bytes, std::string_view file, const ReadL
     }
     TRY_ASSIGN(const auto text, reader.get_bytes(length).map_error(truncated));
     TRY_ASSIGN(auto header, parse_header(as_text(text), file));
-    TRY_ASSIGN(auto array, make_stored_array(header.type, std::move(header.sizes), bytes.last(reader.left()), file, limits.values));
+    const auto values = bytes.last(reader.left());
+    TRY_ASSIGN(auto array, make_stored_array(header.type, std::move(header.sizes), values, file, limits.values));
     array.by_columns = header.by_columns;
     return array;
 }

@@ -30,8 +30,8 @@ struct Image {
 /// Makes grey of colour or colour of grey. `channels`: 1, 3, or 0 for what there is.
 void to_channels(Image& image, std::int64_t channels);
 
-/// Whether EXIF data (a TIFF structure, without the "Exif" mark) ask for another orientation than the stored one. Total:
-/// any bytes.
+/// Whether EXIF data (a TIFF structure, without the "Exif" mark) ask for another orientation than the stored one.
+/// Total: any bytes.
 [[nodiscard]] bool asks_for_turning(ByteView exif);
 
 }  // namespace causeway

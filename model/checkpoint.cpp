@@ -146,7 +146,8 @@ std::string mismatch(const TensorInfo& tensor, const Json& found, std::uint64_t 
     }
     const auto bytes = element_bytes(found["dtype"].text());
     if (bytes == 0) {
-        return fmt::format("{} has dtype {}, not F32, F16, BF16 or F64", tensor.name, found["dtype"].dump().substr(0, 40));
+        return fmt::format("{} has dtype {}, not F32, F16, BF16 or F64", tensor.name,
+                           found["dtype"].dump().substr(0, 40));
     }
     const auto span = offsets_of(found, size);
     if (!same_shape(found["shape"], tensor.shape) || span->end - span->begin != bytes * tensor.range().size()) {

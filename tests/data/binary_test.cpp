@@ -120,8 +120,8 @@ TEST_CASE("damaged NPY files are refused", "[data][npy]") {
     check_refusal(parse_array(npy_bytes(npy_header("<c8", "(2,)"), four)), "element_type", "astype");
     check_refusal(parse_array(npy_bytes(npy_header("|O", "(2,)"), four)), "element_type", "astype");
     check_refusal(parse_array(npy_bytes("{'descr': '<f4'}", four)), "bad_header", "must have");
-    check_refusal(parse_array(npy_bytes("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,), }", four)), "bad_header",
-                  "True or False");
+    check_refusal(parse_array(npy_bytes("{'descr': '<f4', 'fortran_order': Maybe, 'shape': (4,), }", four)),
+                  "bad_header", "True or False");
     check_refusal(parse_array(npy_array<float>("<f4", "(2, 2)", {1, 2, 3, NAN})), "not_finite", "row 2, column 2");
     check_refusal(parse_array(npy_array<double>("<f8", "(1, 1)", {1e39})), "not_finite", "row 1, column 1");
 }

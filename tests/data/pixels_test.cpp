@@ -1,5 +1,5 @@
-// Pixels are the numbers in the file: the rules of data/pixels.h over formats and depths, compared with what Pillow reads
-// (tests/golden/images, made by its make.py), and what else lies in folders of images.
+// Pixels are the numbers in the file: the rules of data/pixels.h over formats and depths, compared with what Pillow
+// reads (tests/golden/images, made by its make.py), and what else lies in folders of images.
 #include <algorithm>
 
 #include "common/json.h"
