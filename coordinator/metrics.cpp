@@ -66,7 +66,7 @@ Samples each_experiment(const CoordinatorMetrics& metrics, Value value) {
     return samples;
 }
 
-const std::vector<Metric>& all_metrics() {
+const std::vector<Metric>& published_metrics() {
     static const std::vector<Metric> metrics = {
         {"causeway_build_info", "gauge", "Always 1; the label is the version.",
          [](const CoordinatorMetrics& m) {
@@ -124,7 +124,7 @@ std::string number(double value) {
 
 std::string to_prometheus(const CoordinatorMetrics& metrics) {
     std::string text;
-    for (const auto& metric : all_metrics()) {
+    for (const auto& metric : published_metrics()) {
         const auto samples = metric.samples(metrics);
         text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name, metric.type);
         for (const auto& sample : samples) {
@@ -138,7 +138,7 @@ std::string to_prometheus(const CoordinatorMetrics& metrics) {
 
 std::vector<std::string> exported_metric_names() {
     std::vector<std::string> names;
-    for (const auto& metric : all_metrics()) {
+    for (const auto& metric : published_metrics()) {
         names.push_back(metric.name);
     }
     return names;

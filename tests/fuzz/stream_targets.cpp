@@ -141,12 +141,13 @@ std::vector<Bytes> relay_seeds() {
     return {out.take()};
 }
 
-constexpr FuzzTarget targets[] = {{"stream", run_stream, stream_seeds, 5000}, {"relay", run_relay, relay_seeds, 5000}};
+constexpr FuzzTarget stream_targets_table[] = {{"stream", run_stream, stream_seeds, 5000},
+                                               {"relay", run_relay, relay_seeds, 5000}};
 
 }  // namespace
 
 std::span<const FuzzTarget> stream_targets() {
-    return targets;
+    return stream_targets_table;
 }
 
 }  // namespace causeway
