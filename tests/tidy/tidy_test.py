@@ -152,8 +152,15 @@ class Tidy(unittest.TestCase):
     def test_names_in_unnamed_namespaces_are_unique_in_their_folder(self):
         """./quickstart compiles several files of a folder as one. kernels is left out: each of its files stays one."""
         faults, seen = [], {}
+        types = {}  # of headers: the same name in an unnamed namespace would be ambiguous in the next file
+        for path in (path for path in self.product() if path.endswith(".h")):
+            for name in re.findall(r"^(?:struct|class|enum class) (\w+)(?: final)? [:{]|^using (\w+) =", read(path), re.M):
+                types["".join(name)] = path
         for path in (path for path in sources() if path.endswith(".cpp") and not path.startswith("kernels/")):
             for name in unnamed_names(read(path)):
+                folder = path.split("/")[0]
+                if name in types and (folder == "tests" or types[name].split("/")[0] in reachable(folder)):
+                    faults.append(f"{path}: {name} is in its unnamed namespace and in {types[name]}")
                 other = seen.setdefault((os.path.dirname(path), name), path)
                 if other != path:
                     faults.append(f"{path}: {name} is in the unnamed namespace of {other} too")
