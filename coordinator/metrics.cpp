@@ -14,11 +14,11 @@ const std::vector<std::string> metric_states = {"queued",    "starting", "runnin
                                                 "succeeded", "failed",   "cancelled"};
 const std::vector<std::string> metric_roles = {"client", "host", "aggregator", "operator"};
 
-struct Sample {
+struct MetricSample {
     std::string labels;  // `state="running"`, may be empty
     double value = 0;
 };
-using Samples = std::vector<Sample>;
+using Samples = std::vector<MetricSample>;
 
 struct Metric {
     std::string name;

@@ -16,12 +16,12 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_image_file = 64 << 20;
 constexpr std::size_t most_images = 2'000'000;  // of a dataset: a name of each is held while it is read
 
-enum class Kind { none, png, jpeg };
+enum class ImageKind { none, png, jpeg };
 
-Kind kind_of(const fs::path& path) {
+ImageKind kind_of(const fs::path& path) {
     auto extension = path.extension().string();
     std::ranges::transform(extension, extension.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-    return extension == ".png" ? Kind::png : extension == ".jpg" || extension == ".jpeg" ? Kind::jpeg : Kind::none;
+    return extension == ".png" ? ImageKind::png : extension == ".jpg" || extension == ".jpeg" ? ImageKind::jpeg : ImageKind::none;
 }
 
 /// What a folder holds of one kind, by name: a file system lists in any order.
@@ -63,7 +63,7 @@ public:
 
     Status add_class(const fs::path& folder, std::uint32_t label) {
         TRY_ASSIGN(const auto names, names_in(folder, most_images, [](const fs::directory_entry& entry) {
-                       return kind_of(entry.path()) != Kind::none;
+                       return kind_of(entry.path()) != ImageKind::none;
                    }));
         for (const auto& name : names) {
             auto added = add_image(folder / name);
@@ -87,7 +87,7 @@ private:
                 fmt::format("images have 1 or 3 channels, the shape {} has {}", shape_text(dataset_.shape), channels));
         }
         TRY_ASSIGN(const Image image,
-                   kind_of(path) == Kind::png ? decode_png(bytes, channels) : decode_jpeg(bytes, channels));
+                   kind_of(path) == ImageKind::png ? decode_png(bytes, channels) : decode_jpeg(bytes, channels));
         if (dataset_.shape.empty()) {
             dataset_.shape = {image.height, image.width, image.channels};
         }

@@ -76,11 +76,11 @@ void fill_disk(Occasion on) {
     on.world.fill_disk(on.random.below(3) == 0 ? on.client : World::coordinator_process, on.absence);
 }
 
-struct Kind {
+struct FaultKind {
     const char* name;
     void (*happen)(Occasion);
 };
-constexpr Kind kinds[] = {
+constexpr FaultKind kinds[] = {
     {"loss", lose},
     {"corruption", corrupt},
     {"partition", partition},
