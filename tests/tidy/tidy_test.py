@@ -158,8 +158,8 @@ class Tidy(unittest.TestCase):
                 types["".join(name)] = path
         for path in (path for path in sources() if path.endswith(".cpp") and not path.startswith("kernels/")):
             for name in unnamed_names(read(path)):
-                folder = path.split("/")[0]
-                if name in types and (folder == "tests" or types[name].split("/")[0] in reachable(folder)):
+                folder = path.removeprefix("tests/").split("/")[0]
+                if name in types and (folder not in BELOW or types[name].split("/")[0] in reachable(folder)):
                     faults.append(f"{path}: {name} is in its unnamed namespace and in {types[name]}")
                 other = seen.setdefault((os.path.dirname(path), name), path)
                 if other != path:
