@@ -112,7 +112,9 @@ private:
         return {};
     }
 
-    [[nodiscard]] std::string text_of(const CsvCell& cell) const { return cell_text(cell, records_.form().marks.quote); }
+    [[nodiscard]] std::string text_of(const CsvCell& cell) const {
+        return cell_text(cell, records_.form().marks.quote);
+    }
 
     /// Room for all examples at once, as far as the share of the file that is read tells: growing by doubling would
     /// hold the examples twice.

@@ -21,7 +21,9 @@ enum class ImageKind { none, png, jpeg };
 ImageKind kind_of(const fs::path& path) {
     auto extension = path.extension().string();
     std::ranges::transform(extension, extension.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + 32 : c; });
-    return extension == ".png" ? ImageKind::png : extension == ".jpg" || extension == ".jpeg" ? ImageKind::jpeg : ImageKind::none;
+    return extension == ".png"                           ? ImageKind::png
+           : extension == ".jpg" || extension == ".jpeg" ? ImageKind::jpeg
+                                                         : ImageKind::none;
 }
 
 /// What a folder holds of one kind, by name: a file system lists in any order.

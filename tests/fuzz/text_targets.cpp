@@ -75,9 +75,9 @@ std::vector<Bytes> http_seeds() {
 }
 
 constexpr FuzzTarget text_targets_table[] = {{"experiment", run_experiment, experiment_seeds, 1000},
-                                  {"policy", run_policy, policy_seeds, 2000},
-                                  {"json", run_json, json_seeds, 5000},
-                                  {"http", run_http, http_seeds, 5000}};
+                                             {"policy", run_policy, policy_seeds, 2000},
+                                             {"json", run_json, json_seeds, 5000},
+                                             {"http", run_http, http_seeds, 5000}};
 
 }  // namespace
 
