@@ -112,9 +112,7 @@ private:
         return {};
     }
 
-    [[nodiscard]] std::string text_of(const CsvCell& cell) const {
-        return cell_text(cell, records_.form().marks.quote);
-    }
+    [[nodiscard]] std::string text_of(const Cell& cell) const { return cell_text(cell, records_.form().marks.quote); }
 
     /// Room for all examples at once, as far as the share of the file that is read tells: growing by doubling would
     /// hold the examples twice.
@@ -228,7 +226,7 @@ private:
         return {};
     }
 
-    Status read_cell(const CsvCell& cell, std::size_t column) {
+    Status read_cell(const Cell& cell, std::size_t column) {
         const Spot place = records_.spot(column + 1);
         const bool used = column == label_column_ || place_of_[column] != ignored;
         if (used && options_.missing.kind != MissingRule::Kind::refuse && says_nothing(cell.text)) {
@@ -265,7 +263,7 @@ private:
         return {};
     }
 
-    Status read_word(const CsvCell& cell, const Category& words, std::size_t at, const Spot& place) {
+    Status read_word(const Cell& cell, const Category& words, std::size_t at, const Spot& place) {
         const auto name = normal_name(text_of(cell));
         const auto found = std::ranges::find(words.values, name);
         if (found == words.values.end()) {
@@ -285,7 +283,7 @@ private:
         return {};
     }
 
-    Status read_label(const CsvCell& cell, const Spot& place) {
+    Status read_label(const Cell& cell, const Spot& place) {
         const auto& names = options_.file.class_names;
         const auto name = names.empty() ? std::string() : normal_name(text_of(cell));
         const auto named = names.empty() ? names.end() : std::ranges::find(names, name);
