@@ -62,7 +62,7 @@ tl::unexpected<Error> broken(const std::string& message) {
 }
 
 /// The chain so far, judged line by line.
-struct Chain {
+struct AuditChain {
     std::set<std::string> noted;  // not met yet, by hash
     Digest head{};
     std::int64_t length = 0;
@@ -109,7 +109,7 @@ Result<std::set<std::string>> noted_heads(const AuditOptions& options) {
     return noted;
 }
 
-Result<Chain> verify(const AuditOptions& options) {
+Result<AuditChain> verify(const AuditOptions& options) {
     if (!options.head.empty() && !digest_from_hex(options.head)) {
         return fail(ErrorKind::invalid, "usage",
                     fmt::format("--head {}: is no hash of the log, which has 64 hexadecimal digits; an earlier `audit "
@@ -118,7 +118,7 @@ Result<Chain> verify(const AuditOptions& options) {
     }
     TRY_ASSIGN(auto noted, noted_heads(options));
     const auto count = noted.size();
-    Chain chain{.noted = std::move(noted)};
+    AuditChain chain{.noted = std::move(noted)};
     TRY_ASSIGN(const auto head, read_log(options.state, [&](const Line& line) { return chain.add(line); }));
     if (head != chain.head.hex()) {
         return broken("the audit log ends elsewhere than its head says: it was cut");

@@ -260,22 +260,22 @@ Result<std::vector<BenchRow>> bench_idle(const BenchOptions&) {
 
 namespace {
 
-enum class Fault { killed, stopped, cut_off };
+enum class BenchFault { killed, stopped, cut_off };
 
-void strike(LocalFederation& federation, Fault fault, std::size_t victim) {
-    if (fault == Fault::cut_off) {
+void strike(LocalFederation& federation, BenchFault fault, std::size_t victim) {
+    if (fault == BenchFault::cut_off) {
         federation.silence(victim - 1);
     } else {
-        ::kill(federation.processes()[victim].pid(), fault == Fault::killed ? SIGKILL : SIGSTOP);
+        ::kill(federation.processes()[victim].pid(), fault == BenchFault::killed ? SIGKILL : SIGSTOP);
     }
 }
 
 /// One client after the other is struck; each time until a round commits without it.
-Status strike_all(Fault fault, std::vector<double>& times) {
+Status strike_all(BenchFault fault, std::vector<double>& times) {
     TRY_ASSIGN(const auto folder, BenchFolder::make());
     TRY_ASSIGN(const auto federation, start(folder, {.rounds = 100'000,
                                                      .sync = "min_clients = 1\nquorum = 1\nrejoin = \"0s\"",
-                                                     .own_lines = fault == Fault::cut_off}));
+                                                     .own_lines = fault == BenchFault::cut_off}));
     std::size_t victim = federation->processes().size() - 1;
     std::int64_t clients = 8;
     int rounds_since = 0;
@@ -305,7 +305,7 @@ Status strike_all(Fault fault, std::vector<double>& times) {
 }
 
 /// So often that the longest is a 95th percentile.
-Result<std::vector<double>> fault_times(Fault fault) {
+Result<std::vector<double>> fault_times(BenchFault fault) {
     constexpr std::size_t least = 20;
     std::vector<double> times;
     for (std::size_t before = 0; times.size() < least; before = times.size()) {
@@ -356,10 +356,10 @@ Result<std::vector<double>> restart_times() {
 }  // namespace
 
 Result<std::vector<BenchRow>> bench_faults(const BenchOptions&) {
-    TRY_ASSIGN(const auto killed, fault_times(Fault::killed));
+    TRY_ASSIGN(const auto killed, fault_times(BenchFault::killed));
     TRY_ASSIGN(const auto restarted, restart_times());
-    TRY_ASSIGN(const auto stopped, fault_times(Fault::stopped));
-    TRY_ASSIGN(const auto cut_off, fault_times(Fault::cut_off));
+    TRY_ASSIGN(const auto stopped, fault_times(BenchFault::stopped));
+    TRY_ASSIGN(const auto cut_off, fault_times(BenchFault::cut_off));
     const auto row = [](const char* name, const std::vector<double>& times, const char* target) {
         const double longest = times.empty() ? 0 : std::ranges::max(times);
         return BenchRow{name, median_figure(times), "s",

@@ -51,7 +51,7 @@ double processor_seconds(int who) {
     return part(usage.ru_utime) + part(usage.ru_stime);
 }
 
-enum class Where { memory, file };
+enum class PullTarget { memory, file };
 
 /// The connecting side of a transfer, up to where it may fetch.
 struct Puller {
@@ -86,11 +86,11 @@ struct Puller {
         return fail(ErrorKind::timed_out, "no_welcome", "the serving process did not answer");
     }
 
-    Result<double> pull(const Digest& digest, const std::filesystem::path& file, Where where) {
+    Result<double> pull(const Digest& digest, const std::filesystem::path& file, PullTarget where) {
         const auto done = std::make_shared<BoundedQueue<Result<FetchedBlob>>>(1);
         const auto begin = real_now();
         Fetch fetch{.digest = digest, .bytes = blob_bytes, .destination = file};
-        fetch.in_memory_up_to = where == Where::memory ? blob_bytes : 0;
+        fetch.in_memory_up_to = where == PullTarget::memory ? blob_bytes : 0;
         engine->fetch(connection, fetch, [done](Result<FetchedBlob> result) { done->push(std::move(result)); });
         const auto result = done->pop_for(processes_bound);
         if (!result) {
@@ -164,11 +164,11 @@ Result<std::vector<BenchRow>> bench_transfer(const BenchOptions&) {
     {
         Puller puller;
         TRY(puller.connect(folder, address));
-        for (const auto where : {Where::memory, Where::file}) {
+        for (const auto where : {PullTarget::memory, PullTarget::file}) {
             const auto begin = processor_seconds(RUSAGE_SELF) + process_usage(server.pid()).cpu_seconds;
             for (int i = 0; i < pulls; ++i) {
                 TRY_ASSIGN(const double time, puller.pull(digest, folder.path / fmt::format("pulled-{}", i), where));
-                (where == Where::memory ? to_memory : to_file).push_back(time);
+                (where == PullTarget::memory ? to_memory : to_file).push_back(time);
             }
             processor[static_cast<std::size_t>(where)] =
                 processor_seconds(RUSAGE_SELF) + process_usage(server.pid()).cpu_seconds - begin;

@@ -38,7 +38,7 @@ Status write_stream_credentials(const BenchFolder& folder) {
 }
 
 /// One node: its link and streams.
-struct Side {
+struct StreamSide {
     std::shared_ptr<LinkEvents> control = std::make_shared<LinkEvents>(streams_queue_limit);
     std::shared_ptr<LinkEvents> events = std::make_shared<LinkEvents>(streams_queue_limit);
     BoundedQueue<Error> lost{16};
@@ -88,7 +88,7 @@ double own_processor_seconds() {
 }
 
 struct Meter {
-    Side client;
+    StreamSide client;
     BoundedQueue<StreamData> answers{streams_queue_limit};
     std::vector<BenchRow> rows;
 
@@ -149,7 +149,7 @@ struct Meter {
 /// A message of batch 1 is sent back as it is, but for a flood's, which is answered shortly.
 Result<std::vector<BenchRow>> serve_streams(const BenchOptions& options) {
     const std::filesystem::path folder = options.data;
-    Side host;
+    StreamSide host;
     bool flood = false;  // the streams' thread only
     const auto deliver = [&](const std::string& node, StreamData message) {
         if (message.batch == 1) {

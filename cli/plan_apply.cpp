@@ -14,7 +14,7 @@
 namespace causeway::cli {
 namespace {
 
-using Lines = std::vector<std::string>;
+using PlanLines = std::vector<std::string>;
 
 /// "regime" of "[regime]  # words"; empty: no header of a table.
 std::string table_of(std::string_view line) {
@@ -51,7 +51,7 @@ struct Section {
     std::size_t end = 0;    // one past its last
 };
 
-Section section_of(Lines& lines, const std::string& table) {
+Section section_of(PlanLines& lines, const std::string& table) {
     const auto header = std::ranges::find_if(lines, [&](const auto& line) { return table_of(line) == table; });
     if (header == lines.end()) {
         while (!lines.empty() && trim(lines.back()).empty()) {
@@ -66,7 +66,7 @@ Section section_of(Lines& lines, const std::string& table) {
 }
 
 /// Changes, adds or (value empty) removes a key; a comment beside the value stays.
-void set_key(Lines& lines, const std::string& table, const std::string& key, const std::string& value) {
+void set_key(PlanLines& lines, const std::string& table, const std::string& key, const std::string& value) {
     auto section = section_of(lines, table);
     for (auto at = section.begin; at < section.end; ++at) {
         if (key_of(lines[at]) != key) {
@@ -120,7 +120,7 @@ Result<std::string> with_regime(const std::string& text, const std::string& file
                                 to_text(read.error())));
     }
     const auto& regime = read->regime;
-    const bool as_meant = regime.preset == preset && regime.cut == (cut.empty() ? Lines{} : Lines{cut}) &&
+    const bool as_meant = regime.preset == preset && regime.cut == (cut.empty() ? PlanLines{} : PlanLines{cut}) &&
                           (groups == 0 || regime.groups == groups);
     if (!as_meant) {
         return fail(ErrorKind::invalid, "cannot_apply",

@@ -15,7 +15,7 @@
 namespace causeway::cli {
 namespace {
 
-using Kind = TomlNode::Kind;
+using LayerKindOf = TomlNode::Kind;
 
 constexpr std::uint64_t most_profile_bytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t most_examples = std::uint64_t{1} << 40;
@@ -30,9 +30,9 @@ public:
     Result<PlanCast> read() {
         PlanCast cast;
         for (const auto& [name, place, value] : tree_.root.members) {
-            if (name == "host" && value.kind == Kind::table) {
+            if (name == "host" && value.kind == LayerKindOf::table) {
                 cast.host = read_host(value);
-            } else if (name == "client" && value.kind == Kind::array) {
+            } else if (name == "client" && value.kind == LayerKindOf::array) {
                 for (const auto& item : value.items) {
                     cast.clients.push_back(read_client(item));
                 }
@@ -69,7 +69,7 @@ private:
             return;
         }
         const Status read =
-            node->kind == Kind::text
+            node->kind == LayerKindOf::text
                 ? parse(node->text)
                 : Status(fail(ErrorKind::invalid, "bad_profile", fmt::format("{} must be a text", key)));
         if (!read) {
@@ -117,7 +117,7 @@ private:
 
     PlanClient read_client(const TomlNode& table) {
         PlanClient client;
-        if (table.kind != Kind::table) {
+        if (table.kind != LayerKindOf::table) {
             wrong(table.place, "a client is a table");
             return client;
         }
@@ -163,7 +163,7 @@ private:
         if (node == nullptr) {
             return;
         }
-        const bool right = node->kind == Kind::integer && node->integer >= 0 &&
+        const bool right = node->kind == LayerKindOf::integer && node->integer >= 0 &&
                            static_cast<std::uint64_t>(node->integer) <= most_examples;
         if (!right) {
             wrong(node->place, "examples is a whole number of at least 0");

@@ -36,9 +36,9 @@ SaveExperiment experiment_of(const Json& line) {
 }
 
 /// Takes the lines one by one; lists that were cut continue what came last.
-class Reader {
+class HistoryReader {
 public:
-    explicit Reader(RunHistory& history) : history_(history) {}
+    explicit HistoryReader(RunHistory& history) : history_(history) {}
 
     Status take(const Json& line) {
         const auto what = line["line"].text();
@@ -115,7 +115,7 @@ private:
 
 Result<RunHistory> fetch_history(OperatorSession& session, ExperimentId id) {
     RunHistory history;
-    Reader reader(history);
+    HistoryReader reader(history);
     auto request = Json::object().set("experiment", id);
     for (;;) {
         TRY_ASSIGN(const auto page, session.ask("experiment.log", request));

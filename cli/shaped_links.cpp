@@ -67,12 +67,12 @@ bool would_block() {
 }
 
 /// A numeric address as the kernel takes it.
-struct Target {
+struct LinkTarget {
     sockaddr_storage address{};
     socklen_t size = 0;
 };
 
-Result<Target> target_of(const Address& address) {
+Result<LinkTarget> target_of(const Address& address) {
     addrinfo wanted{};
     wanted.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;
     wanted.ai_socktype = SOCK_STREAM;
@@ -80,7 +80,7 @@ Result<Target> target_of(const Address& address) {
     if (::getaddrinfo(address.host.c_str(), std::to_string(address.port).c_str(), &wanted, &found) != 0) {
         return fail(ErrorKind::invalid, "bad_address", address.text() + ": a shaped link leads to a numeric address");
     }
-    Target target;
+    LinkTarget target;
     target.size = found->ai_addrlen;
     std::memcpy(&target.address, found->ai_addr, found->ai_addrlen);
     ::freeaddrinfo(found);
@@ -116,7 +116,7 @@ struct Piece {
 };
 
 /// From one socket to the other.
-struct Flow {
+struct ByteFlow {
     ShapedLine* line = nullptr;
     std::deque<Piece> under_way;
     bool ended = false;   // nothing more comes from the source
@@ -128,14 +128,14 @@ struct Connection {
     const std::atomic<bool>* silent = nullptr;  // its line's
     Socket client;
     Socket target;
-    Flow up;
-    Flow down;
+    ByteFlow up;
+    ByteFlow down;
     bool broken = false;
     [[nodiscard]] bool over() const { return broken || (up.passed && down.passed); }
 };
 
 /// Everything that is due now, as far as the sink takes it.
-void write_due(Flow& flow, const Socket& sink, Instant now, bool& broken) {
+void write_due(ByteFlow& flow, const Socket& sink, Instant now, bool& broken) {
     flow.full = false;
     while (!flow.under_way.empty() && flow.under_way.front().due <= now) {
         auto& piece = flow.under_way.front();
@@ -158,7 +158,7 @@ void write_due(Flow& flow, const Socket& sink, Instant now, bool& broken) {
 }
 
 /// One piece, if the line has room.
-void read_some(Flow& flow, const Socket& source, Instant now, bool& broken) {
+void read_some(ByteFlow& flow, const Socket& source, Instant now, bool& broken) {
     if (flow.ended || flow.line->room_at() > now) {
         return;
     }
@@ -197,7 +197,7 @@ struct ShapedLinks::State {
     };
     struct Route {
         std::size_t line;
-        Target target;
+        LinkTarget target;
         Listening listening;
     };
 
@@ -239,7 +239,7 @@ struct ShapedLinks::State {
     }
 
     /// What poll is asked of a direction; `until` comes down to when it next has something to do by itself.
-    static void expect(const Flow& flow, Instant now, pollfd& source, pollfd& sink, Instant& until) {
+    static void expect(const ByteFlow& flow, Instant now, pollfd& source, pollfd& sink, Instant& until) {
         if (!flow.ended && flow.line->room_at() <= now) {
             source.events |= POLLIN;
         } else if (!flow.ended) {

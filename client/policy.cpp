@@ -17,7 +17,7 @@
 namespace causeway::node {
 namespace {
 
-using Kind = TomlNode::Kind;
+using RuleKind = TomlNode::Kind;
 using Errors = std::vector<ConfigError>;
 
 constexpr std::int64_t largest_cohort = 1'000'000;
@@ -45,7 +45,7 @@ Result<std::string> check_hours(const std::string& text) {
 
 void read_list(const TomlNode& node, std::string_view key, CheckItem check, std::vector<std::string>& list,
                Errors& errors) {
-    if (node.kind != Kind::array) {
+    if (node.kind != RuleKind::array) {
         errors.push_back(
             {node.place, fmt::format("{}: a list of texts is needed, this is {}", key, describe(node.kind))});
         return;
@@ -61,7 +61,7 @@ void read_list(const TomlNode& node, std::string_view key, CheckItem check, std:
     }
     for (const auto& item : node.items) {
         const auto checked =
-            item.kind == Kind::text
+            item.kind == RuleKind::text
                 ? check(item.text)
                 : Result<std::string>(fail(ErrorKind::invalid, "bad_policy",
                                            fmt::format("a text is needed, this is {}", describe(item.kind))));
@@ -76,7 +76,7 @@ void read_list(const TomlNode& node, std::string_view key, CheckItem check, std:
 }
 
 void read_switch(const TomlNode& node, std::string_view key, bool& value, Errors& errors) {
-    if (node.kind != Kind::boolean) {
+    if (node.kind != RuleKind::boolean) {
         errors.push_back(
             {node.place, fmt::format("{}: true or false is needed, this is {}", key, describe(node.kind))});
         return;
@@ -85,11 +85,11 @@ void read_switch(const TomlNode& node, std::string_view key, bool& value, Errors
 }
 
 void read_cohort(const TomlNode& node, Policy& policy, Errors& errors) {
-    if (node.kind != Kind::integer || node.integer < 1 || node.integer > largest_cohort) {
-        errors.push_back(
-            {node.place, fmt::format("min_cohort: a whole number from 1 to {} is needed{}", largest_cohort,
-                                     node.kind == Kind::integer ? fmt::format(", this is {}", node.integer)
-                                                                : fmt::format(", this is {}", describe(node.kind)))});
+    if (node.kind != RuleKind::integer || node.integer < 1 || node.integer > largest_cohort) {
+        errors.push_back({node.place, fmt::format("min_cohort: a whole number from 1 to {} is needed{}", largest_cohort,
+                                                  node.kind == RuleKind::integer
+                                                      ? fmt::format(", this is {}", node.integer)
+                                                      : fmt::format(", this is {}", describe(node.kind)))});
         return;
     }
     policy.min_cohort = static_cast<std::uint32_t>(node.integer);

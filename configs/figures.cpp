@@ -11,12 +11,12 @@
 namespace causeway {
 namespace {
 
-constexpr std::array<MetricInfo, 6> table{{{"loss", Better::less, true, true},
-                                           {"accuracy", Better::more, true, false},
-                                           {"macro_f1", Better::more, true, false},
-                                           {"auc", Better::more, true, false},
-                                           {"mae", Better::less, false, true},
-                                           {"rmse", Better::less, false, true}}};
+constexpr std::array<MetricInfo, 6> metric_table{{{"loss", Better::less, true, true},
+                                                  {"accuracy", Better::more, true, false},
+                                                  {"macro_f1", Better::more, true, false},
+                                                  {"auc", Better::more, true, false},
+                                                  {"mae", Better::less, false, true},
+                                                  {"rmse", Better::less, false, true}}};
 
 constexpr double most_examples = 0x1p48;
 constexpr double no_figure = std::numeric_limits<double>::quiet_NaN();
@@ -63,17 +63,17 @@ Spread spread_of(const MetricInfo& metric, std::vector<double> values) {
 }  // namespace
 
 std::span<const MetricInfo> all_metrics() {
-    return table;
+    return metric_table;
 }
 
 const MetricInfo* find_metric(std::string_view name) {
-    const auto found = std::ranges::find(table, name, &MetricInfo::name);
-    return found == table.end() ? nullptr : &*found;
+    const auto found = std::ranges::find(metric_table, name, &MetricInfo::name);
+    return found == metric_table.end() ? nullptr : &*found;
 }
 
 std::vector<std::string> metric_names() {
     std::vector<std::string> names;
-    for (const auto& metric : table) {
+    for (const auto& metric : metric_table) {
         names.emplace_back(metric.name);
     }
     return names;
@@ -94,7 +94,7 @@ double Figures::value(std::string_view metric) const {
 
 Json to_json(const Figures& figures) {
     auto object = Json::object().set("examples", figures.examples);
-    for (const auto& metric : table) {
+    for (const auto& metric : metric_table) {
         if (const auto found = figures.values.find(metric.name); found != figures.values.end()) {
             object.set(std::string(metric.name), found->second);
         }
@@ -129,7 +129,7 @@ ClientFigures combine(const std::map<std::string, Figures>& by_node) {
     for (const auto& [node, figures] : by_node) {
         all.together.examples += figures.examples;
     }
-    for (const auto& metric : table) {
+    for (const auto& metric : metric_table) {
         std::vector<double> values;
         for (const auto& [node, figures] : by_node) {
             if (const auto found = figures.values.find(metric.name); found != figures.values.end()) {

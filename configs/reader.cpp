@@ -79,9 +79,9 @@ std::string unknown_key(const std::string& table, const std::string& name) {
 }
 
 /// One reading. A path is `broken` once its value was refused: later checks then stay silent about it.
-class Reader {
+class ExperimentReader {
 public:
-    Reader(TomlText parsed, std::string_view file_name) : tree_(std::move(parsed)) {
+    ExperimentReader(TomlText parsed, std::string_view file_name) : tree_(std::move(parsed)) {
         file_ = {Place::Origin::file, std::string(file_name), 1, 1};
     }
 
@@ -299,7 +299,7 @@ ExperimentResult read_experiment(std::string_view text, std::string_view file_na
                                       fmt::format("an experiment file has at most {} bytes; this one has {}",
                                                   max_experiment_bytes, text.size())}});
     }
-    return Reader(parse_toml(text, file_name), file_name).read(overrides);
+    return ExperimentReader(parse_toml(text, file_name), file_name).read(overrides);
 }
 
 Result<Experiment> read_experiment_or_fail(std::string_view text, std::string_view file_name) {

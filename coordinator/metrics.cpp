@@ -16,11 +16,11 @@ const std::vector<std::string> metric_states = {"queued",    "starting", "runnin
                                                 "succeeded", "failed",   "cancelled"};
 const std::vector<std::string> metric_roles = {"client", "host", "aggregator", "operator"};
 
-struct Sample {
+struct MetricSample {
     std::string labels;  // `state="running"`, may be empty
     double value = 0;
 };
-using Samples = std::vector<Sample>;
+using Samples = std::vector<MetricSample>;
 
 struct Metric {
     std::string name;
@@ -68,7 +68,7 @@ Samples each_experiment(const CoordinatorMetrics& metrics, Value value) {
     return samples;
 }
 
-const std::vector<Metric>& all_metrics() {
+const std::vector<Metric>& published_metrics() {
     static const std::vector<Metric> metrics = {
         {"causeway_build_info", "gauge", "Always 1; the label is the version.",
          [](const CoordinatorMetrics& m) {
@@ -126,7 +126,7 @@ std::string number(double value) {
 
 std::string to_prometheus(const CoordinatorMetrics& metrics) {
     std::string text;
-    for (const auto& metric : all_metrics()) {
+    for (const auto& metric : published_metrics()) {
         const auto samples = metric.samples(metrics);
         text += fmt::format("# HELP {} {}\n# TYPE {} {}\n", metric.name, metric.help, metric.name, metric.type);
         for (const auto& sample : samples) {
@@ -140,7 +140,7 @@ std::string to_prometheus(const CoordinatorMetrics& metrics) {
 
 std::vector<std::string> exported_metric_names() {
     std::vector<std::string> names;
-    for (const auto& metric : all_metrics()) {
+    for (const auto& metric : published_metrics()) {
         names.push_back(metric.name);
     }
     return names;

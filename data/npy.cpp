@@ -148,12 +148,12 @@ Result<StoredArray> parse_npy(ByteView bytes, std::string_view file, const ReadL
 }
 
 // Where the features of a row are, and where its label, if it is a column.
-struct Columns {
+struct NpyColumns {
     std::size_t width;  // of the stored row
     std::optional<std::size_t> label;
 };
 
-Result<Columns> choose_columns(const StoredArray& array, std::string_view file, const DataOptions& options) {
+Result<NpyColumns> choose_columns(const StoredArray& array, std::string_view file, const DataOptions& options) {
     if (!options.label.empty() && array.sizes.size() != 2) {
         return fail(ErrorKind::invalid, "no_such_column",
                     fmt::format("{}: only an array of rank 2 has columns, this one has rank {}: leave out `label` to "
@@ -161,11 +161,11 @@ Result<Columns> choose_columns(const StoredArray& array, std::string_view file, 
                                 file, array.sizes.size()));
     }
     TRY_ASSIGN(const auto label, find_label_column(options.label, {}, array.width(), file));
-    return Columns{array.width(), label};
+    return NpyColumns{array.width(), label};
 }
 
 // The label is cut out of the row; the features on both sides of it close up.
-Status append_npy_row(const StoredArray& array, std::size_t row, const Columns& columns, std::string_view file,
+Status append_npy_row(const StoredArray& array, std::size_t row, const NpyColumns& columns, std::string_view file,
                       Target target, Dataset& dataset) {
     const auto split = columns.label.value_or(columns.width);
     TRY(append_features(array, row, 0, split, file, dataset.features));
@@ -180,7 +180,7 @@ Status append_npy_row(const StoredArray& array, std::size_t row, const Columns& 
     return {};
 }
 
-std::vector<std::int64_t> npy_example_shape(const StoredArray& array, const Columns& columns) {
+std::vector<std::int64_t> npy_example_shape(const StoredArray& array, const NpyColumns& columns) {
     if (columns.label || array.sizes.size() == 1) {
         return {static_cast<std::int64_t>(columns.width - (columns.label ? 1 : 0))};
     }

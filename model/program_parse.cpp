@@ -76,9 +76,9 @@ std::optional<Enum> named(std::string_view word, std::size_t count) {
     return std::nullopt;
 }
 
-class Parser {
+class ProgramParser {
 public:
-    explicit Parser(std::string_view text) : tokens_(text) {}
+    explicit ProgramParser(std::string_view text) : tokens_(text) {}
 
     Result<Program> program() {
         TRY_ASSIGN(auto instructions, block(0));
@@ -284,7 +284,7 @@ Result<Program> parse_program(std::string_view text) {
         return fail(ErrorKind::invalid, "program_limit",
                     fmt::format("the program has {} bytes, more than {}", text.size(), max_program_text));
     }
-    return Parser(text).program();
+    return ProgramParser(text).program();
 }
 
 }  // namespace causeway

@@ -80,11 +80,11 @@ void stall_coordinator(Occasion on) {
     on.world.stop_process(World::coordinator_process, on.absence);
 }
 
-struct Kind {
+struct FaultKind {
     const char* name;
     void (*happen)(Occasion);
 };
-constexpr Kind kinds[] = {
+constexpr FaultKind kinds[] = {
     {"loss", lose},
     {"corruption", corrupt},
     {"partition", partition},

@@ -29,14 +29,14 @@ struct Recorded {
 };
 
 /// What all turns of a round have in common.
-struct Round {
+struct ReplayedRelayRound {
     CoordinatorWork& work;
     const FindClient& find;
     const RelayTexts& texts;
     const Assign& base;
 };
 
-Assign side_of(const Round& round, const CellTexts& own, const Digest& segment, std::uint32_t group) {
+Assign side_of(const ReplayedRelayRound& round, const CellTexts& own, const Digest& segment, std::uint32_t group) {
     auto assign = round.base;
     assign.segment = own.segment;
     assign.program = own.program;
@@ -48,7 +48,7 @@ Assign side_of(const Round& round, const CellTexts& own, const Digest& segment, 
 
 /// The host's side first, then the clients' in the order in which it takes their batches. One node's work is the host:
 /// what it has prepared does not matter to the bits.
-Result<std::vector<TurnSide>> sides_of(const Round& round, const std::vector<Recorded>& clients,
+Result<std::vector<TurnSide>> sides_of(const ReplayedRelayRound& round, const std::vector<Recorded>& clients,
                                        const std::array<Digest, 2>& start) {
     const auto& texts = round.texts;
     const bool together = texts.turns == RelayPlan::Turns::together;
@@ -76,7 +76,7 @@ Result<std::vector<TurnSide>> sides_of(const Round& round, const std::vector<Rec
 
 /// One turn, of one client or of all that are together; all files are kept by the work when they are through its
 /// firewall. The clients' segments, then the host's.
-Result<std::vector<Digest>> turn_again(const Round& round, const std::vector<Recorded>& clients,
+Result<std::vector<Digest>> turn_again(const ReplayedRelayRound& round, const std::vector<Recorded>& clients,
                                        const std::array<Digest, 2>& start) {
     TRY_ASSIGN(const auto sides, sides_of(round, clients, start));
     const auto run = run_turn(sides);
@@ -104,8 +104,8 @@ Result<std::vector<Digest>> turn_again(const Round& round, const std::vector<Rec
 }
 
 /// Runs a turn and puts its ends into the groups.
-Status hand_over_again(const Round& round, const std::vector<Recorded>& clients, std::map<std::uint32_t, Group>& groups,
-                       ReplayedRelays& result) {
+Status hand_over_again(const ReplayedRelayRound& round, const std::vector<Recorded>& clients,
+                       std::map<std::uint32_t, Group>& groups, ReplayedRelays& result) {
     auto segments = turn_again(round, clients, groups.at(clients.front().group).segments);
     if (!segments) {
         const auto who = clients.size() == 1 ? clients.front().client : std::string("all clients");
@@ -129,7 +129,7 @@ Result<ReplayedRelays> replay_relays(const RunLog& log, CoordinatorWork& work, c
     TRY_ASSIGN(const auto config, read_experiment_or_fail(log.saved.file, log.saved.name));
     TRY_ASSIGN(const auto texts, relay_texts_of(config));
     ASSERT(texts.has_value() && opened.segments.size() >= 2);
-    const Round round{work, client, *texts, assign};
+    const ReplayedRelayRound round{work, client, *texts, assign};
     const Group fresh{.segments = {opened.segments[0].first, opened.segments[1].first}};
     const bool together = texts->turns == RelayPlan::Turns::together;
     std::map<std::uint32_t, Group> groups;

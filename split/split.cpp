@@ -14,17 +14,15 @@ namespace causeway {
 extern const Flow split_flow;
 namespace {
 
-constexpr std::uint32_t host = host_cell;
-
 std::vector<Instruction> split_client_batch(LayerInterval layers, std::uint32_t overlap) {
     std::vector<Instruction> batch{{.code = OpCode::load},
-                                   {.code = OpCode::send, .index = host, .payload = Payload::labels},
+                                   {.code = OpCode::send, .index = host_cell, .payload = Payload::labels},
                                    make_forward(layers),
-                                   {.code = OpCode::send, .index = host, .payload = Payload::activations}};
+                                   {.code = OpCode::send, .index = host_cell, .payload = Payload::activations}};
     if (overlap > 0) {
         batch.push_back(make_stash(overlap));
     }
-    batch.push_back({.code = OpCode::receive, .index = host, .payload = Payload::gradients});
+    batch.push_back({.code = OpCode::receive, .index = host_cell, .payload = Payload::gradients});
     batch.push_back(make_backward(layers));
     batch.push_back(make_step(layers));
     return batch;

@@ -13,8 +13,6 @@ namespace causeway {
 extern const Flow u_shaped_flow;
 namespace {
 
-constexpr std::uint32_t client = client_cell, host = host_cell;
-
 Instruction to(std::uint32_t cell, Payload payload) {
     return {.code = OpCode::send, .index = cell, .payload = payload};
 }
@@ -26,14 +24,14 @@ Instruction from(std::uint32_t cell, Payload payload) {
 std::vector<Instruction> u_shaped_client_batch(LayerInterval first, LayerInterval last, std::uint32_t overlap) {
     std::vector<Instruction> batch{{.code = OpCode::load},
                                    make_forward(first),
-                                   to(host, Payload::activations),
-                                   from(host, Payload::activations),
+                                   to(host_cell, Payload::activations),
+                                   from(host_cell, Payload::activations),
                                    make_forward(last),
                                    {.code = OpCode::loss},
                                    make_backward(last),
-                                   to(host, Payload::gradients),
+                                   to(host_cell, Payload::gradients),
                                    make_step(last),
-                                   from(host, Payload::gradients),
+                                   from(host_cell, Payload::gradients),
                                    make_backward(first),
                                    make_step(first)};
     if (overlap > 0) {
@@ -43,12 +41,12 @@ std::vector<Instruction> u_shaped_client_batch(LayerInterval first, LayerInterva
 }
 
 std::vector<Instruction> host_batch(LayerInterval middle) {
-    return {from(client, Payload::activations),
+    return {from(client_cell, Payload::activations),
             make_forward(middle),
-            to(client, Payload::activations),
-            from(client, Payload::gradients),
+            to(client_cell, Payload::activations),
+            from(client_cell, Payload::gradients),
             make_backward(middle),
-            to(client, Payload::gradients),
+            to(client_cell, Payload::gradients),
             make_step(middle)};
 }
 
@@ -61,7 +59,7 @@ Result<Program> compile_u_shaped(const FlowInput& input) {
     TRY_ASSIGN(const LayerInterval first, stage_of(input.chain, input.cuts, 0));
     TRY_ASSIGN(const LayerInterval middle, stage_of(input.chain, input.cuts, 1));
     TRY_ASSIGN(const LayerInterval last, stage_of(input.chain, input.cuts, 2));
-    auto batch = input.cell.stage == host ? host_batch(middle) : u_shaped_client_batch(first, last, input.overlap);
+    auto batch = input.cell.stage == host_cell ? host_batch(middle) : u_shaped_client_batch(first, last, input.overlap);
     return Program{{make_repeat(RepeatOver::epochs, {make_repeat(RepeatOver::batches, std::move(batch))})}};
 }
 

@@ -14,7 +14,7 @@
 namespace causeway {
 namespace {
 
-using Request = std::unique_ptr<X509_REQ, Free<X509_REQ_free>>;
+using RequestObject = std::unique_ptr<X509_REQ, Free<X509_REQ_free>>;
 struct FreeExtensions {
     void operator()(STACK_OF(X509_EXTENSION) * stack) const { sk_X509_EXTENSION_pop_free(stack, X509_EXTENSION_free); }
 };
@@ -73,7 +73,7 @@ Result<Bytes> make_certificate_request(const KeyPair& pair, const Identity& iden
     if (!key) {
         return fail(ErrorKind::corrupt, "bad_private_key", "the private key is not readable: restore its file");
     }
-    const Request request(X509_REQ_new());
+    const RequestObject request(X509_REQ_new());
     X509_REQ_set_version(request.get(), 0);
     X509_NAME_add_entry_by_txt(X509_REQ_get_subject_name(request.get()), "CN", MBSTRING_UTF8,
                                reinterpret_cast<const unsigned char*>(identity.node.data()),
@@ -88,7 +88,7 @@ Result<Bytes> make_certificate_request(const KeyPair& pair, const Identity& iden
 
 Result<CertificateRequest> read_certificate_request(ByteView der) {
     const auto* at = raw(der);
-    const Request request(d2i_X509_REQ(nullptr, &at, static_cast<long>(der.size())));
+    const RequestObject request(d2i_X509_REQ(nullptr, &at, static_cast<long>(der.size())));
     if (!request || at != raw(der) + der.size()) {
         return bad_request("it is not readable PKCS#10");
     }

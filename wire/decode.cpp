@@ -86,7 +86,7 @@ private:
 };
 
 /// One overload per kind of the schema; the sentences name the field for whoever reads the sender's log.
-struct Reader {
+struct MessageReader {
     Judge& judge;
 
     Lease read(cs::Lease::Reader from) {
@@ -419,7 +419,7 @@ Result<Message> read_header(kj::ArrayPtr<const capnp::word> words) {
     limits.nestingLimit = 8;
     capnp::FlatArrayMessageReader reader(words, limits);
     Judge judge;
-    auto message = Reader{judge}.read(reader.getRoot<cs::Envelope>());
+    auto message = MessageReader{judge}.read(reader.getRoot<cs::Envelope>());
     if (!message) {
         return fail(ErrorKind::unsupported, "unknown_kind", "a message of a kind that this version does not know");
     }

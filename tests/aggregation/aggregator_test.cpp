@@ -23,9 +23,9 @@ Update constant(std::int64_t count, float value) {
 }
 
 /// One round over the tensor "w": firewall, then the rule.
-class Round {
+class AggregatorRound {
 public:
-    explicit Round(std::int64_t count, Fidelity fidelity = Fidelity::lossless)
+    explicit AggregatorRound(std::int64_t count, Fidelity fidelity = Fidelity::lossless)
         : table_(one_tensor(count)), start_(static_cast<std::size_t>(count), 10.0f) {
         rules_.expected = {RangeSet::all(start_.size()), {}, {}};
         rules_.cohort = 3;
@@ -54,16 +54,16 @@ private:
 }  // namespace
 
 TEST_CASE("a round in which everybody has 0 examples fails with zero_total_weight", "[unit][paper][case1]") {
-    Round round(4);
+    AggregatorRound round(4);
     CHECK_FALSE(round.offer(constant(4, 1.0f), 0));
     CHECK_FALSE(round.offer(constant(4, 3.0f), 0));
     CHECK(round.finish().error().code == "zero_total_weight");
-    CHECK(Round(4).finish().error().code == "zero_total_weight");
+    CHECK(AggregatorRound(4).finish().error().code == "zero_total_weight");
 }
 
 TEST_CASE("one NaN among a million values: that update is refused, the others' mean is exact", "[unit][paper][case2]") {
     const std::int64_t million = 1'000'000;
-    Round round(million);
+    AggregatorRound round(million);
     auto poisoned = constant(million, 2.0f);
     poisoned.parts[0].values.own()[654'321] = std::numeric_limits<float>::quiet_NaN();
     CHECK_FALSE(round.offer(constant(million, 1.0f), 7));
@@ -80,7 +80,7 @@ TEST_CASE("shape [1] for [4] is refused in both orders, and the result is the ot
     const auto a = constant(4, 1.25f);
     const auto b = constant(1, 100.0f);
     for (const bool b_first : {false, true}) {
-        Round round(4);
+        AggregatorRound round(4);
         const auto first = round.offer(b_first ? b : a, 5);
         const auto second = round.offer(b_first ? a : b, 5);
         const auto& refusal = b_first ? first : second;
@@ -92,7 +92,7 @@ TEST_CASE("shape [1] for [4] is refused in both orders, and the result is the ot
 }
 
 TEST_CASE("deltas of a lossy codec are added to the start", "[unit][mean]") {
-    Round round(3, Fidelity::lossy);
+    AggregatorRound round(3, Fidelity::lossy);
     round.offer(constant(3, 1.0f), 1);
     round.offer(constant(3, -2.0f), 2);
     CHECK(*round.finish() == std::vector<float>(3, 9.0f));

@@ -55,7 +55,7 @@ private:
 
 constexpr auto health = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-std::unique_ptr<HttpServer> start(HttpServer::Scrape scrape = [] { return CoordinatorMetrics{.version = "1"}; }) {
+std::unique_ptr<HttpServer> start_http(HttpServer::Scrape scrape = [] { return CoordinatorMetrics{.version = "1"}; }) {
     auto server = HttpServer::start({"127.0.0.1", 0}, std::move(scrape));
     REQUIRE(server.has_value());
     return *std::move(server);
@@ -64,7 +64,7 @@ std::unique_ptr<HttpServer> start(HttpServer::Scrape scrape = [] { return Coordi
 }  // namespace
 
 TEST_CASE("both pages answer, to HEAD without their body, and others say what there is", "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     CHECK(Client(server->port()).ask(health).ends_with("\r\n\r\nok\n"));
     const auto metrics = Client(server->port()).ask("GET /metrics HTTP/1.1\r\nHost: [::1]:1\r\n\r\n");
     CHECK(metrics.starts_with("HTTP/1.1 200 OK\r\nContent-Type: text/plain; version=0.0.4"));
@@ -78,7 +78,7 @@ TEST_CASE("both pages answer, to HEAD without their body, and others say what th
 
 TEST_CASE("a loop that does not answer is unhealthy, and is not asked for what is refused anyway", "[http]") {
     std::atomic<int> asked{0};
-    const auto server = start([&asked]() -> std::optional<CoordinatorMetrics> {
+    const auto server = start_http([&asked]() -> std::optional<CoordinatorMetrics> {
         ++asked;
         return std::nullopt;
     });
@@ -91,7 +91,7 @@ TEST_CASE("a loop that does not answer is unhealthy, and is not asked for what i
 }
 
 TEST_CASE("one request a connection is answered: those behind it and bytes without end are thrown away", "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     const Client pipelining(server->port());
     const auto answer = pipelining.ask(std::string(health) + health + health);
     CHECK(answer.find("HTTP/1.1 200") == 0);
@@ -101,7 +101,7 @@ TEST_CASE("one request a connection is answered: those behind it and bytes witho
 }
 
 TEST_CASE("who says that it has no more to say is answered, if it has said a request", "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     const Client half_closed(server->port());
     half_closed.say(health);
     half_closed.say_no_more();
@@ -113,14 +113,14 @@ TEST_CASE("who says that it has no more to say is answered, if it has said a req
 }
 
 TEST_CASE("a request that does not come is waited for no longer than its deadline", "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     const Client silent(server->port());
     CHECK(silent.hear().starts_with("HTTP/1.1 408 "));
 }
 
 TEST_CASE("thousands of connections that say nothing take a fixed number of descriptors, and health is answered",
           "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     const auto before = descriptors().open;
     constexpr std::size_t many = 3 * HttpConnections::most_connections;
     std::vector<Client> silent;
@@ -136,7 +136,7 @@ TEST_CASE("thousands of connections that say nothing take a fixed number of desc
 }
 
 TEST_CASE("an address that is taken or that is not this machine's own is refused by name", "[http]") {
-    const auto server = start();
+    const auto server = start_http();
     const auto scrape = [] { return std::optional<CoordinatorMetrics>(); };
     const auto taken = HttpServer::start({"127.0.0.1", server->port()}, scrape);
     REQUIRE_FALSE(taken.has_value());

@@ -21,7 +21,7 @@ EnrolmentRequest request_of(const std::string& name, const Bytes& key, std::int6
 }
 
 /// Signs a certificate that is another one at each call, as a real authority's would be.
-class Authority {
+class TestAuthority {
 public:
     Result<CertificateRecord> operator()(const TokenRecord& token, const Bytes& key) {
         ++issued;
@@ -36,7 +36,7 @@ struct EnrolmentFixture {
     TemporaryFolder folder;
     Store store = *Store::open(folder.path);
     EnrolmentStore enrolment{store.database()};
-    Authority authority;
+    TestAuthority authority;
 
     Result<CertificateRecord> enrol(const EnrolmentRequest& request) {
         return enrolment.enrol(request, std::ref(authority));
@@ -109,7 +109,7 @@ TEST_CASE("use and issue are one transaction: after a kill both are there or nei
         kill_after(steps, [&](const auto& finished) {
             auto store = *Store::open(folder.path);
             EnrolmentStore enrolment(store.database());
-            Authority authority;
+            TestAuthority authority;
             (void)enrolment.add_token(token_of("ann"), enrolment_now);
             finished();
             (void)enrolment.enrol(request_of("ann", key_a), std::ref(authority));
@@ -117,7 +117,7 @@ TEST_CASE("use and issue are one transaction: after a kill both are there or nei
         });
         auto store = *Store::open(folder.path);
         EnrolmentStore enrolment(store.database());
-        Authority authority;
+        TestAuthority authority;
         (void)enrolment.add_token(token_of("ann"), enrolment_now);  // if the kill came before it
         const auto nodes = enrolment.nodes()->size();
         const auto answer = enrolment.enrol(request_of("ann", key_a), std::ref(authority));

@@ -68,14 +68,14 @@ std::string from_environment(const char* name) {
     return value == nullptr ? "" : value;
 }
 
-struct Plan {
+struct CrashPlan {
     std::string record = from_environment("CAUSEWAY_CRASH_RECORD");
     std::string place = from_environment("CAUSEWAY_CRASH_AT");
     std::string mark = from_environment("CAUSEWAY_CRASH_MARK");
     int passes = 0;  // how often the place is passed unharmed
     std::atomic<int> seen = 0;
 
-    Plan() {
+    CrashPlan() {
         if (const auto space = place.rfind(' '); space != std::string::npos) {
             passes = std::atoi(place.c_str() + space + 1);
             place.resize(space);
@@ -83,8 +83,8 @@ struct Plan {
     }
 };
 
-Plan& plan() {
-    static Plan made;
+CrashPlan& plan() {
+    static CrashPlan made;
     return made;
 }
 

@@ -9,7 +9,7 @@ namespace causeway {
 namespace {
 
 using Catch::Contains;
-using Floats = std::vector<float>;
+using MixedFloats = std::vector<float>;
 
 constexpr std::string_view table = "age,sex,ward,outcome\n40,f,\"a,b\",0\n,m,c,1\n60,NA,c,1\n70,f,c,?\n";
 
@@ -37,17 +37,17 @@ TEST_CASE("a column of words is one value per word, in the column's place", "[un
     const auto dataset = parse_mixed("age,sex,ward,outcome\n40,f,\"a,b\",0\n60,m,d,1\n", words("refuse"));
     REQUIRE(dataset);
     CHECK(dataset->shape == std::vector<std::int64_t>{6});
-    CHECK(dataset->features == Floats{40, 1, 0, 1, 0, 0, 60, 0, 1, 0, 0, 1});
+    CHECK(dataset->features == MixedFloats{40, 1, 0, 1, 0, 0, 60, 0, 1, 0, 0, 1});
     CHECK(dataset->labels == std::vector<std::uint32_t>{0, 1});
     auto chosen = words("refuse");
     chosen.file.features = {"ward", "age"};  // in the order of a manifest
     const auto by_manifest = parse_mixed("age,sex,ward,outcome\n40,anything,c,0\n", chosen);
     REQUIRE(by_manifest);
-    CHECK(by_manifest->features == Floats{0, 1, 0, 40});
+    CHECK(by_manifest->features == MixedFloats{0, 1, 0, 40});
     auto by_index = words("refuse");
     by_index.label = "last";
     by_index.categories = {{"1", {"f", "m"}}, {"2", {"c"}}};
-    CHECK(parse_mixed("40,f,c,0\n50,m,c,1\n", by_index)->features == Floats{40, 1, 0, 1, 50, 0, 1, 1});
+    CHECK(parse_mixed("40,f,c,0\n50,m,c,1\n", by_index)->features == MixedFloats{40, 1, 0, 1, 50, 0, 1, 1});
 }
 
 TEST_CASE("a cell that says nothing is refused, left out with its row, or a number", "[unit][csv]") {
@@ -59,7 +59,7 @@ TEST_CASE("a cell that says nothing is refused, left out with its row, or a numb
     std::string labelled(table.substr(0, table.rfind("70")));
     const auto filled = parse_mixed(labelled, words("-1"));
     REQUIRE(filled);
-    CHECK(filled->features == Floats{40, 1, 0, 1, 0, 0, -1, 0, 1, 0, 1, 0, 60, 0, 0, 0, 1, 0});
+    CHECK(filled->features == MixedFloats{40, 1, 0, 1, 0, 0, -1, 0, 1, 0, 1, 0, 60, 0, 0, 0, 1, 0});
     CHECK_THAT(mixed_refusal(table, words("-1")), Contains("missing_value") && Contains("row 5, column 4"));
     CHECK_THAT(mixed_refusal("age,sex,ward,outcome\n,f,c,0\n", words("drop")),
                Contains("no example without a missing value"));
@@ -67,7 +67,7 @@ TEST_CASE("a cell that says nothing is refused, left out with its row, or a numb
     regression.target = Target::number;
     const auto targets = parse_mixed(table, regression);
     REQUIRE(targets);
-    CHECK(targets->targets == Floats{0});
+    CHECK(targets->targets == MixedFloats{0});
 }
 
 TEST_CASE("a word or column that is not there is named, with the nearest", "[unit][csv]") {

@@ -171,7 +171,7 @@ std::vector<Bytes> jpeg_seeds() {
             chosen(0, jpeg_bytes(gradient_image(4, 5, 1)))};
 }
 
-constexpr FuzzTarget targets[] = {
+constexpr FuzzTarget data_targets_table[] = {
     {"png", run_png, png_seeds, 2000},    {"jpeg", run_jpeg, jpeg_seeds, 2000},
     {"csv", run_csv, csv_seeds, 5000},    {"idx", run_idx, idx_seeds, 5000},
     {"npy", run_npy, npy_seeds, 5000},    {"npz", run_npz, npz_seeds, 1000},
@@ -180,7 +180,7 @@ constexpr FuzzTarget targets[] = {
 }  // namespace
 
 std::span<const FuzzTarget> data_targets() {
-    return targets;
+    return data_targets_table;
 }
 
 }  // namespace causeway

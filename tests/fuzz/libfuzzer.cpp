@@ -15,7 +15,7 @@
 namespace causeway {
 namespace {
 
-const FuzzTarget* chosen = nullptr;
+const FuzzTarget* chosen_target = nullptr;
 
 std::string from_environment(const char* name) {
     const char* value = std::getenv(name);  // NOLINT: one thread
@@ -28,15 +28,15 @@ void choose() {
         if (wanted == "list") {
             std::cout << target->name << "\n";
         } else if (wanted == target->name) {
-            chosen = target;
+            chosen_target = target;
         }
     }
-    if (chosen == nullptr) {
+    if (chosen_target == nullptr) {
         std::exit(wanted == "list" ? 0 : 2);
     }
     const auto folder = from_environment("CAUSEWAY_FUZZ_SEEDS");
     int number = 0;
-    for (const auto& seed : folder.empty() ? std::vector<Bytes>{} : chosen->seeds()) {
+    for (const auto& seed : folder.empty() ? std::vector<Bytes>{} : chosen_target->seeds()) {
         if (!write_file_durably(folder + "/seed-" + std::to_string(number++), seed)) {
             std::exit(2);
         }
@@ -52,6 +52,6 @@ extern "C" int LLVMFuzzerInitialize(int*, char***) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    causeway::chosen->run(std::as_bytes(std::span(data, size)));
+    causeway::chosen_target->run(std::as_bytes(std::span(data, size)));
     return 0;
 }

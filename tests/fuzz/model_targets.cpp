@@ -126,17 +126,17 @@ std::vector<Bytes> column_sums_seeds() {
     return {one.partial(), some.partial()};
 }
 
-constexpr FuzzTarget targets[] = {{"safetensors", run_safetensors, safetensors_seeds, 3000},
-                                  {"update", run_update, update_seeds, 5000},
-                                  {"program", run_program, program_seeds, 3000},
-                                  {"architecture", run_architecture, architecture_seeds, 3000},
-                                  {"segment", run_segment, segment_seeds, 5000},
-                                  {"column_sums", run_column_sums, column_sums_seeds, 5000}};
+constexpr FuzzTarget model_targets_table[] = {{"safetensors", run_safetensors, safetensors_seeds, 3000},
+                                              {"update", run_update, update_seeds, 5000},
+                                              {"program", run_program, program_seeds, 3000},
+                                              {"architecture", run_architecture, architecture_seeds, 3000},
+                                              {"segment", run_segment, segment_seeds, 5000},
+                                              {"column_sums", run_column_sums, column_sums_seeds, 5000}};
 
 }  // namespace
 
 std::span<const FuzzTarget> model_targets() {
-    return targets;
+    return model_targets_table;
 }
 
 }  // namespace causeway

@@ -54,7 +54,7 @@ std::vector<Bytes> stream_seeds() {
 }
 
 /// Three nodes at a relay that allows two pairs of them.
-struct Relay {
+struct FuzzedRelay {
     std::map<std::pair<ConnectionId, std::uint64_t>, std::uint64_t> granted;  // by whom, for what may come to it
     std::uint64_t quota = 1'000'000;
     RelayTable table{{[this](ConnectionId to, Message message) {
@@ -80,7 +80,7 @@ struct Relay {
 /// Input is a list of words: who says what of which pair, and how long after the one before.
 void run_relay(ByteView input) {
     ByteReader in(input);
-    Relay relay;
+    FuzzedRelay relay;
     Instant now{};
     const std::array<std::string, 3> names = {"a", "b", "c"};
     relay.table.allow(
@@ -141,12 +141,13 @@ std::vector<Bytes> relay_seeds() {
     return {out.take()};
 }
 
-constexpr FuzzTarget targets[] = {{"stream", run_stream, stream_seeds, 5000}, {"relay", run_relay, relay_seeds, 5000}};
+constexpr FuzzTarget stream_targets_table[] = {{"stream", run_stream, stream_seeds, 5000},
+                                               {"relay", run_relay, relay_seeds, 5000}};
 
 }  // namespace
 
 std::span<const FuzzTarget> stream_targets() {
-    return targets;
+    return stream_targets_table;
 }
 
 }  // namespace causeway

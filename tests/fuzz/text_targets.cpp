@@ -74,15 +74,15 @@ std::vector<Bytes> http_seeds() {
             to_bytes("POST / HTTP/1.0\nContent-Length: 3\nTransfer-Encoding: chunked\n\nabc")};
 }
 
-constexpr FuzzTarget targets[] = {{"experiment", run_experiment, experiment_seeds, 1000},
-                                  {"policy", run_policy, policy_seeds, 2000},
-                                  {"json", run_json, json_seeds, 5000},
-                                  {"http", run_http, http_seeds, 5000}};
+constexpr FuzzTarget text_targets_table[] = {{"experiment", run_experiment, experiment_seeds, 1000},
+                                             {"policy", run_policy, policy_seeds, 2000},
+                                             {"json", run_json, json_seeds, 5000},
+                                             {"http", run_http, http_seeds, 5000}};
 
 }  // namespace
 
 std::span<const FuzzTarget> text_targets() {
-    return targets;
+    return text_targets_table;
 }
 
 }  // namespace causeway

@@ -239,7 +239,7 @@ std::vector<Bytes> join_seeds() {
             node.certificate};
 }
 
-constexpr FuzzTarget targets[] = {
+constexpr FuzzTarget wire_targets_table[] = {
     {"decode", run_decode, message_seeds, 5000},  {"handshake", run_handshake, handshake_seeds, 1000},
     {"session", run_session, session_seeds, 100}, {"transfer", run_transfer, transfer_seeds, 5000},
     {"token", run_token, token_seeds, 5000},      {"join", run_join, join_seeds, 1000}};
@@ -247,7 +247,7 @@ constexpr FuzzTarget targets[] = {
 }  // namespace
 
 std::span<const FuzzTarget> wire_targets() {
-    return targets;
+    return wire_targets_table;
 }
 
 }  // namespace causeway

@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-struct Update {
+struct SummedUpdate {
     std::vector<float> values;
     std::int64_t weight;
     [[nodiscard]] ExactTerm term() const { return {values.data(), weight}; }
@@ -24,7 +24,7 @@ struct Limbs {
     std::vector<std::int64_t> high, low;
     explicit Limbs(std::size_t size) : high(size), low(size) {}
     void add(std::span<const ExactTerm> terms) { exact_accumulate(high, low, terms); }
-    void add(const Update& update) { add(std::vector{update.term()}); }
+    void add(const SummedUpdate& update) { add(std::vector{update.term()}); }
     void carry() { exact_carry(high, low); }
     [[nodiscard]] std::vector<std::uint32_t> mean_bits(std::int64_t weight) const {
         std::vector<float> mean(high.size());
@@ -37,9 +37,9 @@ struct Limbs {
 };
 
 /// Finite values over 80 binades, weights up to the limit; |weight * value| * 64 additions stays below 2^52.
-std::vector<Update> random_updates(std::size_t count, std::size_t size, std::uint64_t seed) {
+std::vector<SummedUpdate> random_updates(std::size_t count, std::size_t size, std::uint64_t seed) {
     RandomStream random({.seed = seed, .purpose = "exact test"});
-    std::vector<Update> updates(count);
+    std::vector<SummedUpdate> updates(count);
     for (auto& update : updates) {
         const auto bits = random.below(30);
         update.weight = static_cast<std::int64_t>(random.below(std::uint64_t{1} << bits));
@@ -74,7 +74,7 @@ Wide product_units(float value, std::int64_t weight) {
     return floor + (up ? 1 : 0);
 }
 
-std::vector<Wide> integer_sums(const std::vector<Update>& updates) {
+std::vector<Wide> integer_sums(const std::vector<SummedUpdate>& updates) {
     std::vector<Wide> sums(updates.front().values.size(), 0);
     for (const auto& update : updates) {
         for (std::size_t i = 0; i < sums.size(); ++i) {
@@ -92,7 +92,7 @@ TEST_CASE("a sum is the integer sum of its products in units of 2^-62", "[kernel
         const auto updates = random_updates(30, 61, seed);
         const auto sums = integer_sums(updates);
         Limbs limbs(61);
-        std::ranges::for_each(updates, [&](const Update& update) { limbs.add(update); });
+        std::ranges::for_each(updates, [&](const SummedUpdate& update) { limbs.add(update); });
         for (std::size_t i = 0; i < sums.size(); ++i) {
             REQUIRE(Wide{limbs.high[i]} * (Wide{1} << 52) + limbs.low[i] == sums[i]);
         }
@@ -110,7 +110,7 @@ TEST_CASE("a sum is the integer sum of its products in units of 2^-62", "[kernel
 TEST_CASE("order, grouping into passes, partial sums and instruction sets leave no trace", "[kernels][property]") {
     const auto updates = random_updates(23, 129, 5);
     Limbs expected(129);
-    std::ranges::for_each(updates, [&](const Update& update) { expected.add(update); });
+    std::ranges::for_each(updates, [&](const SummedUpdate& update) { expected.add(update); });
     expected.carry();
     RandomStream random({.seed = 9, .purpose = "order"});
     for (const auto set : cpu::instruction_sets()) {
@@ -138,10 +138,11 @@ TEST_CASE("2048 additions at the limit of a product overflow neither limb", "[ke
     // Products just below 2^41, 2048 of them below 2^52, whose low limb takes nearly its largest value each time.
     const float value = 4095.9998f;
     const std::int64_t weight = (std::int64_t{1} << 29) - 1;
-    const std::vector<Update> updates(exact_additions_per_carry, Update{{value, -value, 0.00048828122f}, weight});
+    const std::vector<SummedUpdate> updates(exact_additions_per_carry,
+                                            SummedUpdate{{value, -value, 0.00048828122f}, weight});
     const auto sums = integer_sums(updates);
     Limbs limbs(3);
-    std::ranges::for_each(updates, [&](const Update& update) { limbs.add(update); });
+    std::ranges::for_each(updates, [&](const SummedUpdate& update) { limbs.add(update); });
     limbs.carry();
     for (std::size_t i = 0; i < 3; ++i) {
         CHECK(Wide{limbs.high[i]} * (Wide{1} << 52) + limbs.low[i] == sums[i]);
@@ -154,7 +155,7 @@ TEST_CASE("2048 additions at the limit of a product overflow neither limb", "[ke
 TEST_CASE("the mean of one contributor is that contributor's bits", "[kernels]") {
     for (const std::int64_t weight : {std::int64_t{1}, std::int64_t{3}, exact_weight_limit - 1}) {
         // Values whose last bit is worth at least 2^-62; smaller ones are rounded to that unit.
-        const Update update{{1.0f, -0.1f, 1e-9f, 123.456f, -7e4f, 0.0f, 3e-11f, 1.5f, 2.5f}, weight};
+        const SummedUpdate update{{1.0f, -0.1f, 1e-9f, 123.456f, -7e4f, 0.0f, 3e-11f, 1.5f, 2.5f}, weight};
         Limbs limbs(update.values.size());
         limbs.add(update);
         std::vector<float> mean(update.values.size());

@@ -7,7 +7,7 @@
 namespace causeway {
 namespace {
 
-Plan prepared(std::string_view backend, const cw_op& op) {
+Plan prepared_loss(std::string_view backend, const cw_op& op) {
     const auto device = Device::open(backend);
     REQUIRE(device.has_value());
     auto plan = device->prepare(op);
@@ -25,7 +25,7 @@ Outcome loss_of(std::string_view backend, std::vector<float> logits, const std::
                 double divisor) {
     const auto batch = static_cast<std::int64_t>(labels.size());
     const auto classes = static_cast<std::int64_t>(logits.size()) / batch;
-    auto plan = prepared(backend, ops::softmax_cross_entropy(batch, classes));
+    auto plan = prepared_loss(backend, ops::softmax_cross_entropy(batch, classes));
     Outcome outcome;
     REQUIRE(plan.run({logits, labels, outcome.loss, outcome.correct, logits}, {divisor}).has_value());  // in place
     outcome.gradient = logits;
@@ -99,14 +99,14 @@ TEST_CASE("activations may write over what they read", "[kernels]") {
     const std::vector<float> dy(x.size(), 0.5f);
     for (const auto name : backend_names()) {
         for (const auto& op : {ops::relu(), ops::gelu()}) {
-            auto plan = prepared(name, op);
+            auto plan = prepared_loss(name, op);
             std::vector<float> apart(x.size()), over = x;
             REQUIRE(plan.run({x, apart}).has_value());
             REQUIRE(plan.run({over, over}).has_value());
             CHECK(over == apart);
         }
         for (const auto& op : {ops::relu_backward(), ops::gelu_backward()}) {
-            auto plan = prepared(name, op);
+            auto plan = prepared_loss(name, op);
             std::vector<float> apart(x.size()), over = dy;
             REQUIRE(plan.run({x, dy, apart}).has_value());
             REQUIRE(plan.run({x, over, over}).has_value());
@@ -117,8 +117,8 @@ TEST_CASE("activations may write over what they read", "[kernels]") {
 
 TEST_CASE("relu's output serves its backward pass as well as its input", "[kernels]") {
     for (const auto name : backend_names()) {
-        auto forward = prepared(name, ops::relu());
-        auto backward = prepared(name, ops::relu_backward());
+        auto forward = prepared_loss(name, ops::relu());
+        auto backward = prepared_loss(name, ops::relu_backward());
         const std::vector<float> x{-1, 0, -0.0f, 1e-40f, 2, std::nanf("")}, dy{1, 2, 3, 4, 5, 6};
         std::vector<float> y(6), from_x(6), from_y(6);
         REQUIRE(forward.run({x, y}).has_value());

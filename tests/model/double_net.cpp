@@ -27,14 +27,14 @@ struct Parameters {
     }
 };
 
-struct Window {
+struct DoubleWindow {
     std::int64_t height = 1, width = 1, stride = 1, above = 0, left = 0, below = 0, right = 0, groups = 1;
     bool bias = true;
 };
 
 /// "3x3 stride 2 pad 1 groups 2 nobias"; a convolution's padding is `same` where nothing else is said.
-Window window_of(std::istream& words, bool convolution) {
-    Window w;
+DoubleWindow window_of(std::istream& words, bool convolution) {
+    DoubleWindow w;
     std::string word;
     words >> word;
     const auto cross = word.find('x');
@@ -72,7 +72,7 @@ Values sized(const Values& x, Shape shape) {
 
 /// Calls visit(output index, row, out channel, list of (place in the window, index of its first channel in x)).
 template <class Visit>
-void each_window(const Values& x, const Window& w, const Values& y, Visit visit) {
+void each_window(const Values& x, const DoubleWindow& w, const Values& y, Visit visit) {
     const auto height = x.shape[0], width = x.shape[1], channels = x.shape[2], outputs = y.shape[2];
     for (std::size_t i = 0; i < y.at.size(); ++i) {
         const auto index = static_cast<std::int64_t>(i);
@@ -91,12 +91,12 @@ void each_window(const Values& x, const Window& w, const Values& y, Visit visit)
     }
 }
 
-Shape after(const Values& x, const Window& w, std::int64_t outputs) {
+Shape after(const Values& x, const DoubleWindow& w, std::int64_t outputs) {
     return {(x.shape[0] + w.above + w.below - w.height) / w.stride + 1,
             (x.shape[1] + w.left + w.right - w.width) / w.stride + 1, outputs};
 }
 
-Values conv(const Values& x, std::int64_t filters, const Window& w, Parameters& theta) {
+Values conv(const Values& x, std::int64_t filters, const DoubleWindow& w, Parameters& theta) {
     const auto inputs = x.shape[2] / w.groups;
     const auto weights = theta.take(static_cast<std::size_t>(filters * w.height * w.width * inputs));
     const auto bias = theta.take(w.bias ? static_cast<std::size_t>(filters) : 0);
@@ -116,7 +116,7 @@ Values conv(const Values& x, std::int64_t filters, const Window& w, Parameters& 
 
 enum class Pooling { largest, mean };
 
-Values pool(const Values& x, const Window& w, Pooling rule) {
+Values pool(const Values& x, const DoubleWindow& w, Pooling rule) {
     Values y = sized(x, after(x, w, x.shape[2]));
     each_window(x, w, y, [&](std::size_t i, std::int64_t c, const auto& places) {
         double sum = 0, most = -INFINITY;
@@ -199,9 +199,9 @@ Values residual(const Values& x, std::istream& words, Parameters& theta) {
     for (std::string word; words >> word;) {
         word == "stride" ? words >> stride : words >> groups;
     }
-    const Window first{
+    const DoubleWindow first{
         .height = 3, .width = 3, .stride = stride, .above = 1, .left = 1, .below = 1, .right = 1, .bias = false};
-    Window second = first;
+    DoubleWindow second = first;
     second.stride = 1;
     Values y = activated(block_norm(conv(x, filters, first, theta), groups, theta), "relu");
     y = block_norm(conv(y, filters, second, theta), groups, theta);

@@ -11,13 +11,13 @@ namespace {
 const std::vector<std::string> segment_mlp = {"flatten", "dense 24", "relu", "dense 16", "gelu", "dense 4"};
 
 /// One cell's side of a set of in-memory lines: what was sent to a cell waits there by kind.
-struct Lines {
+struct SegmentLines {
     std::map<std::pair<std::uint32_t, Payload>, std::deque<CellMessage>> waiting;
     std::map<Payload, std::uint64_t> sent;
 };
 
 struct CellIo : MemoryIo {
-    CellIo(Lines& all, std::uint32_t own, MemoryIo data) : MemoryIo(std::move(data)), lines(all), cell(own) {}
+    CellIo(SegmentLines& all, std::uint32_t own, MemoryIo data) : MemoryIo(std::move(data)), lines(all), cell(own) {}
     Status send(std::uint32_t to, CellMessage message) override {
         ++lines.sent[message.payload];
         lines.waiting[{to, message.payload}].push_back(std::move(message));
@@ -32,7 +32,7 @@ struct CellIo : MemoryIo {
         queue.pop_front();
         return message;
     }
-    Lines& lines;
+    SegmentLines& lines;
     std::uint32_t cell;
 };
 
@@ -51,7 +51,7 @@ TrainJob cell_job(const TrainJob& whole, const CellWork& work) {
 
 /// Runs all cells in turns on one thread until they have all ended, and puts their parts together again.
 ModelState run_cells(Trainer& trainer, const TrainJob& whole, const MemoryIo& io, const std::vector<CellWork>& cells,
-                     Lines& lines) {
+                     SegmentLines& lines) {
     std::vector<std::unique_ptr<CellIo>> ios;
     std::vector<TrainingRun> runs;
     for (const CellWork& cell : cells) {
@@ -116,7 +116,7 @@ TEST_CASE("client and host segments give the bits of the whole chain, for every 
     const TrainResult whole = must(trainer.train(job, plain));
     for (std::uint32_t cut = 2; cut < chain.layer_count(); ++cut) {
         CAPTURE(backend, optimizer, cut);
-        Lines lines;
+        SegmentLines lines;
         const ModelState end = run_cells(trainer, job, io, client_and_host(chain, cut), lines);
         REQUIRE(same_bits(end.trainable.values, whole.end.trainable.values));
         REQUIRE(lines.sent[Payload::activations] == 10);
@@ -134,7 +134,7 @@ TEST_CASE("both ends of the chain on one node give the same bits, and no label l
     for (std::uint32_t cut = 2; cut < 4; ++cut) {
         for (std::uint32_t second = cut + 1; second < 6; ++second) {
             CAPTURE(cut, second);
-            Lines lines;
+            SegmentLines lines;
             const std::vector<CellWork> cells = {
                 {{{0, cut}, {second, 6}},
                  at(cut,
@@ -161,7 +161,7 @@ TEST_CASE("what a peer sends out of place or out of shape ends the run with its 
     const CellWork host = client_and_host(chain, 3)[1];
     const auto answer = [&](const std::function<void(CellMessage & labels, CellMessage & values)>& spoil) {
         Trainer trainer = open_trainer("reference");
-        Lines lines;
+        SegmentLines lines;
         CellMessage labels{.payload = Payload::labels, .rows = 8, .labels = std::vector<std::int64_t>(8, 1)};
         CellMessage values{.payload = Payload::activations, .rows = 8, .values = std::vector<float>(8 * 24, 0.5f)};
         spoil(labels, values);
@@ -194,7 +194,7 @@ TEST_CASE("a node is not given a program for layers that it does not hold", "[un
         REQUIRE(trainer.begin(std::move(part), io).error().code == "bad_segment");
     }
     TrainJob waits = cell_job(job, client_and_host(chain, 3)[1]);
-    Lines lines;
+    SegmentLines lines;
     CellIo host_io(lines, 1, io);
     REQUIRE(trainer.train(waits, host_io).error().code == "program_waits");
     REQUIRE(trainer.train(waits, io).error().code == "no_cells");

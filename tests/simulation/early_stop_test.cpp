@@ -21,20 +21,20 @@ std::string patient_experiment(const std::string& evaluation) {
     return experiment_text(early_stop_rounds, "min_clients = 2\nrejoin = \"10m\"\n[evaluation]\n" + evaluation);
 }
 
-struct Ended {
+struct EndOfRun {
     std::string state;
     std::string reason;
     std::uint32_t rounds = 0;
     Digest model;
-    bool operator==(const Ended&) const = default;
+    bool operator==(const EndOfRun&) const = default;
 };
 
-Ended end_of_early_stop(const ScriptedWorld& scripted) {
+EndOfRun end_of_early_stop(const ScriptedWorld& scripted) {
     const auto& world = *scripted.world;
     return {world.state(1), world.reason(1), world.rounds(1), world.last_model(1)};
 }
 
-Ended undisturbed_stop(const std::string& evaluation, Duration evaluation_time) {
+EndOfRun undisturbed_stop(const std::string& evaluation, Duration evaluation_time) {
     ScriptedWorld scripted(2);
     scripted.work.accuracy = best_at_4;
     scripted.work.evaluation_time = evaluation_time;

@@ -79,7 +79,7 @@ std::vector<float> picked(const Chain& chain, const ModelState& state, ArenaKind
 }
 
 /// What the run is by definition: own[i] is a client's model with its own norms in it.
-struct Loop {
+struct NormsLoop {
     Chain chain;
     ModelState shared;
     std::vector<ModelState> own;
@@ -110,14 +110,14 @@ void average(const Chain& chain, const std::vector<ModelState>& ends, const std:
     }
 }
 
-Loop by_hand(const std::string& text) {
+NormsLoop by_hand(const std::string& text) {
     const auto config = read_experiment(text, "norms.toml");
     REQUIRE(config.has_value());
     const auto chain = chain_of(*config);
     REQUIRE(chain.has_value());
     const auto texts = work_texts(*config);
     REQUIRE(texts.has_value());
-    Loop loop{*chain, initial_model(*chain, config->experiment.seed), {}, {}};
+    NormsLoop loop{*chain, initial_model(*chain, config->experiment.seed), {}, {}};
     std::vector<Dataset> parts;
     for (std::size_t k = 0; k < norms_clients; ++k) {
         DatasetFile file{.train = points(10 + 7 * k, k + 1), .test = {}, .digest = {}};

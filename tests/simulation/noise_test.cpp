@@ -59,7 +59,7 @@ const Chain& noise_chain_of_points() {
 }
 
 /// One side of the loop: messages in queues, examples at the client's only.
-struct Cell : TrainerIo {
+struct NoiseCell : TrainerIo {
     TrainingBatches* batches = nullptr;
     std::uint64_t count = 0;
     std::deque<CellMessage> arrived;
@@ -91,7 +91,7 @@ void train_with_noise(ModelState& model, std::size_t client, std::uint32_t round
     const Dataset data = points(10 + 7 * client, client + 1);
     TrainingBatches batches(data, batch, {.seed = noise_seed, .round = round, .node = node});
     const std::size_t in_an_epoch = (data.size() + batch - 1) / batch;
-    Cell cells[2];
+    NoiseCell cells[2];
     cells[0].batches = &batches;
     cells[0].count = cells[1].count = data.size();
     cells[1].hand_over = [&](CellMessage message) { cells[0].arrived.push_back(std::move(message)); };

@@ -89,6 +89,25 @@ def long_functions(path):
     return found
 
 
+def unnamed_names(text):
+    """What a source file declares in its unnamed namespaces, at their outermost level."""
+    text = re.sub(r'R"(\w*)\(.*?\)\1"', lambda m: "\n" * m[0].count("\n"), text, flags=re.S)
+    text = re.sub(r'"(?:[^"\\\n]|\\.)*"', '""', text)
+    text = re.sub(r"//(?! namespace)[^\n]*", "", text)
+    names = set()
+    for region in re.findall(r"^namespace \{\n(.*?)^\}  // namespace$", text, flags=re.S | re.M):
+        for line in region.split("\n"):
+            kind = re.match(r"(?:template <.*?>\s*)?(?:struct|class|enum class|enum|union) (\w+)\s*(?:final )?(?:[:{]|$)", line)
+            alias = re.match(r"using (\w+)\s*=", line)
+            if kind or alias:
+                names.add((kind or alias)[1])
+            elif line and line[0] not in " }#/)" and not re.match(r"using|template|namespace|static_assert|TEST_CASE", line):
+                head = re.sub(r"<[^()]*>|\[\[.*?\]\]", "", line)
+                declared = re.search(r"(\w+)\s*[(={\[;]", head)
+                names |= {declared[1]} if declared else set()
+    return names
+
+
 class Tidy(unittest.TestCase):
     def check(self, faults):
         self.assertEqual([], faults, "\n" + "\n".join(faults))
@@ -129,6 +148,23 @@ class Tidy(unittest.TestCase):
     def test_headers_are_guarded_by_pragma_once(self):
         self.check([path for path in sources() if path.endswith(".h") and "#pragma once" not in read(path)
                     and "backend.h" not in path])
+
+    def test_names_in_unnamed_namespaces_are_unique_in_their_folder(self):
+        """./quickstart compiles several files of a folder as one. kernels is left out: each of its files stays one."""
+        faults, seen = [], {}
+        types = {}  # of headers: the same name in an unnamed namespace would be ambiguous in the next file
+        for path in (path for path in self.product() if path.endswith(".h")):
+            for name in re.findall(r"^(?:struct|class|enum class) (\w+)(?: final)? [:{]|^using (\w+) =", read(path), re.M):
+                types["".join(name)] = path
+        for path in (path for path in sources() if path.endswith(".cpp") and not path.startswith("kernels/")):
+            for name in unnamed_names(read(path)):
+                folder = path.removeprefix("tests/").split("/")[0]
+                if name in types and (folder not in BELOW or types[name].split("/")[0] in reachable(folder)):
+                    faults.append(f"{path}: {name} is in its unnamed namespace and in {types[name]}")
+                other = seen.setdefault((os.path.dirname(path), name), path)
+                if other != path:
+                    faults.append(f"{path}: {name} is in the unnamed namespace of {other} too")
+        self.check(faults)
 
     def test_banned_calls_are_absent(self):
         faults = []

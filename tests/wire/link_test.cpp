@@ -12,11 +12,11 @@ namespace {
 
 const Address any_port{"*", 0};
 
-struct World {
+struct LinkWorld {
     Federation federation;
     TestLink server;
 
-    explicit World(LinkLimits limits = {})
+    explicit LinkWorld(LinkLimits limits = {})
         : server(federation.node(Role::coordinator, "coordinator"), any_port, limits) {}
     [[nodiscard]] std::unique_ptr<TestLink> client(const std::string& name, Role role = Role::client) const {
         return std::make_unique<TestLink>(federation.node(role, name));
@@ -24,7 +24,7 @@ struct World {
 };
 
 TEST_CASE("a node says hello and messages of all sizes travel both ways in order", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     const auto id = client->link->connect({.to = world.server.address()});
     const auto up = client->wait<PeerOpened>();
@@ -87,7 +87,7 @@ TEST_CASE("an owner may take events into a queue of its own, and one that is ful
     CHECK_FALSE(take(event));
     CHECK(std::get<PeerClosed>(event).why.code == "code");  // untouched
 
-    World world;
+    LinkWorld world;
     const auto link = *Link::start({.credentials = world.federation.node(Role::client, "site-a"),
                                     .unix_now = [] { return test_now_s; }},
                                    {.bulk = std::make_shared<LinkEvents>(8), .take_control = take});
@@ -102,7 +102,7 @@ TEST_CASE("an owner may take events into a queue of its own, and one that is ful
 }
 
 TEST_CASE("a node that stops, or is torn off, is gone at once with a reason", "[wire][link]") {
-    World world;
+    LinkWorld world;
     auto client = world.client("site-a");
     auto session = open_session(*client, world.server);
     client->link->close(session.at_client, bye("done for today"));
@@ -119,7 +119,7 @@ TEST_CASE("a node that stops, or is torn off, is gone at once with a reason", "[
 }
 
 TEST_CASE("the coordinator closes with a code, and the node learns it", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     const auto session = open_session(*client, world.server);
     world.server.link->close(session.at_server, {ErrorKind::refused, "revoked", "this certificate is revoked"});
@@ -131,12 +131,12 @@ TEST_CASE("the coordinator closes with a code, and the node learns it", "[wire][
 
 TEST_CASE("an address where nobody listens is unreachable, a coordinator of another federation is refused",
           "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     client->link->connect({.to = {"127.0.0.1", 1}});
     CHECK(client->wait<PeerClosed>()->why.code == "unreachable");
 
-    const World other;
+    const LinkWorld other;
     client->link->connect({.to = other.server.address()});
     CHECK(client->wait<PeerClosed>()->why.code == "unknown_ca");
 
@@ -147,7 +147,7 @@ TEST_CASE("an address where nobody listens is unreachable, a coordinator of anot
 }
 
 TEST_CASE("a second start of one identity is refused while the first answers", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto node = world.federation.node(Role::client, "site-a");
     TestLink first(node), second(node);
     const auto session = open_session(first, world.server);
@@ -162,7 +162,7 @@ TEST_CASE("a second start of one identity is refused while the first answers", "
 }
 
 TEST_CASE("a node stopped and started again with its identity is accepted every time", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto node = world.federation.node(Role::client, "site-a");
     ConnectionId last = 0;
     for (int i = 0; i < 20; ++i) {
@@ -174,7 +174,7 @@ TEST_CASE("a node stopped and started again with its identity is accepted every 
 }
 
 TEST_CASE("operators may run two commands at once", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto node = world.federation.node(Role::operator_, "admin");
     TestLink first(node), second(node);
     open_session(first, world.server);
@@ -182,7 +182,7 @@ TEST_CASE("operators may run two commands at once", "[wire][link]") {
 }
 
 TEST_CASE("a bulk connection needs the live session of the same identity", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     const auto thief = world.client("site-b");
     const auto session = open_session(*client, world.server);
@@ -209,7 +209,7 @@ TEST_CASE("a bulk connection needs the live session of the same identity", "[wir
 }
 
 TEST_CASE("a bad message of an admitted peer is answered; the ninth closes the connection", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     const auto session = open_session(*client, world.server);
     client->link->send(session.at_client, Pull{1, sha256("x"), 0, 8});  // not on a control connection
@@ -269,7 +269,7 @@ struct RawPeer {
 };
 
 TEST_CASE("plaintext, garbage and half-open peers are expelled while others are served", "[wire][link]") {
-    World world({.handshake = std::chrono::milliseconds(400)});
+    LinkWorld world({.handshake = std::chrono::milliseconds(400)});
     const auto client = world.client("site-a");
     const auto session = open_session(*client, world.server);
     const auto serves = [&] {
@@ -314,7 +314,7 @@ TEST_CASE("plaintext, garbage and half-open peers are expelled while others are 
 }
 
 TEST_CASE("a peer that hides a flood in one endless multipart message is expelled", "[wire][link]") {
-    World world({.handshake = std::chrono::seconds(60)});
+    LinkWorld world({.handshake = std::chrono::seconds(60)});
     const RawPeer flood(world.server.link->port());
     flood.speak_zmtp();
     Bytes part(256 * 1024);
@@ -338,7 +338,7 @@ TEST_CASE("a peer that hides a flood in one endless multipart message is expelle
 }
 
 TEST_CASE("strangers beyond the limit are turned away, and room comes back", "[wire][link]") {
-    World world({.unauthenticated = 2, .handshake = std::chrono::milliseconds(500)});
+    LinkWorld world({.unauthenticated = 2, .handshake = std::chrono::milliseconds(500)});
     const RawPeer one(world.server.link->port()), two(world.server.link->port());
     const RawPeer three(world.server.link->port());
     CHECK(three.is_closed());
@@ -348,7 +348,7 @@ TEST_CASE("strangers beyond the limit are turned away, and room comes back", "[w
 }
 
 TEST_CASE("a busy port is an error that says so", "[wire][link]") {
-    const World world;
+    const LinkWorld world;
     LinkOptions options{world.federation.node(Role::coordinator, "c"), Address{"*", world.server.link->port()}, {}, {}};
     const auto second = Link::start(std::move(options), {std::make_shared<LinkEvents>(1), nullptr});
     REQUIRE_FALSE(second.has_value());
@@ -356,7 +356,7 @@ TEST_CASE("a busy port is an error that says so", "[wire][link]") {
 }
 
 TEST_CASE("IPv6 is served beside IPv4", "[wire][link]") {
-    World world;
+    LinkWorld world;
     const auto client = world.client("site-a");
     client->link->connect({.to = {"::1", world.server.link->port()}});
     const auto answer = client->control->pop_for(test_deadline);
