@@ -17,7 +17,7 @@ constexpr std::array metric_forms = {MetricForm{"loss", "eval loss", false},   M
                                      MetricForm{"macro_f1", "macro-F1", true}, MetricForm{"auc", "AUC", false},
                                      MetricForm{"mae", "MAE", false},          MetricForm{"rmse", "RMSE", false}};
 
-const MetricForm* form_of(std::string_view metric) {
+const MetricForm* metric_form_of(std::string_view metric) {
     for (const auto& form : metric_forms) {
         if (form.name == metric) {
             return &form;
@@ -29,12 +29,12 @@ const MetricForm* form_of(std::string_view metric) {
 }  // namespace
 
 std::string metric_title(std::string_view metric) {
-    const auto* form = form_of(metric);
+    const auto* form = metric_form_of(metric);
     return form == nullptr ? std::string(metric) : form->title;
 }
 
 std::string metric_text(std::string_view metric, const Json& value) {
-    const auto* form = form_of(metric);
+    const auto* form = metric_form_of(metric);
     if (!value.is_number()) {
         return "-";
     }

@@ -55,8 +55,8 @@ inline CLI::App* group(CLI::App& parent, const std::string& name, const std::str
 /// Why an option has the bound that a value passed; empty: its numbers say it.
 inline std::string why_bounded(const std::string& option) {
     static const std::map<std::string, const char*> reasons{
-        {"--parallel", "each experiment at work has models and sums of its own in memory, and a client works for one at a "
-                       "time; the others wait in the queue"},
+        {"--parallel", "each experiment at work has models and sums of its own in memory, and a client works for one "
+                       "at a time; the others wait in the queue"},
         {"--workers", "more threads than processors only wait for each other"},
         {"--threads", "more threads than processors only wait for each other"},
         {"--lines", "an answer has a limit; the whole log lies in the node's state folder, where --follow reads it"},

@@ -22,6 +22,7 @@ using HearSkipped = std::function<void(const DatasetDeclaration& told, std::uint
 ///
 /// errors   those of reading the files
 [[nodiscard]] Result<std::vector<DatasetDeclaration>> declarations_of(
-    const std::map<std::string, std::filesystem::path>& datasets, const Policy& policy, const HearSkipped& skipped = {});
+    const std::map<std::string, std::filesystem::path>& datasets, const Policy& policy,
+    const HearSkipped& skipped = {});
 
 }  // namespace causeway::node

@@ -37,13 +37,14 @@ Status Node::Parts::start() {
     SessionOptions session_options{.node = enrolment.name, .software = "causeway " CAUSEWAY_VERSION};
     session_options.compute_signature = "causeway " CAUSEWAY_VERSION " " + device.signature();
     TRY_ASSIGN(session_options.datasets,
-               declarations_of(options.datasets, options.policy, [&](const DatasetDeclaration& told, std::uint64_t skipped) {
-                   // Numbers only: names of files are the node's own.
-                   log->add({"skipped", Json::object()
-                                            .set("dataset", told.name)
-                                            .set("entries", skipped)
-                                            .set("examples", told.examples)});
-               }));
+               declarations_of(options.datasets, options.policy,
+                               [&](const DatasetDeclaration& told, std::uint64_t skipped) {
+                                   // Numbers only: names of files are the node's own.
+                                   log->add({"skipped", Json::object()
+                                                            .set("dataset", told.name)
+                                                            .set("entries", skipped)
+                                                            .set("examples", told.examples)});
+                               }));
     TRY_ASSIGN(session_options.held, files->load_held());
     session_options.experiments = files->kept();
     session_options.jitter_seed = node_key(enrolment.name);

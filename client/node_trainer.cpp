@@ -20,12 +20,12 @@ namespace causeway::node {
 namespace {
 
 /// The footprint of a training's rows at once, as text and sum.
-struct Need {
+struct WorkNeed {
     Footprint footprint;
     std::int64_t rows = 0;
 };
 
-Result<Need> memory_needed(const Assign& assign, std::size_t examples) {
+Result<WorkNeed> memory_needed(const Assign& assign, std::size_t examples) {
     TRY_ASSIGN(const auto chain, Chain::from_architecture(assign.architecture));
     TRY_ASSIGN(const auto optimizer, parse_optimizer(assign.optimizer));
     TRY_ASSIGN(const auto program, parse_program(assign.program));
@@ -35,7 +35,7 @@ Result<Need> memory_needed(const Assign& assign, std::size_t examples) {
     TRY(check_program(program, chain));  // its blocks lie in the chain
     TRY_ASSIGN(const auto footprint,
                footprint_of(chain, optimizer, std::max<std::int64_t>(rows, 1), recomputed_blocks(program)));
-    return Need{footprint, rows};
+    return WorkNeed{footprint, rows};
 }
 
 /// Of each batch that an overlap puts away: its values, half of what a batch has, and the parameters it went forward
@@ -78,7 +78,7 @@ void NodeTrainer::close() {
 
 /// What the last training was given is given up for the next one, or serves it again: it counts as free.
 Status NodeTrainer::check_memory(const Assign& assign, std::size_t examples) {
-    TRY_ASSIGN(const Need need, memory_needed(assign, examples));
+    TRY_ASSIGN(const WorkNeed need, memory_needed(assign, examples));
     return memory_.take_training(need.footprint.total_bytes(), to_text(need.footprint, need.rows));
 }
 

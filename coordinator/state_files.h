@@ -7,7 +7,8 @@
 //   STATE/coordinator/    node.key (0600), node.crt, ca.crt
 //   STATE/operator/       the same for the operator, and `address`: where commands reach the daemon
 //   STATE/coordinator.db  the store, and coordinator.head, what it has come to (head_file.h)
-//   STATE/damaged/        what was there before a repair   STATE/snapshots/  models      STATE/spool/  updates on their way into a sum
+//   STATE/damaged/  what was there before a repair
+//   STATE/snapshots/  models      STATE/spool/  updates on their way into a sum
 //   STATE/requests/       for an authority elsewhere (external_authority.h)
 //   STATE/backup/         what a backup has set aside (coordinator/backup.h)
 // Thread: any, before the daemon's threads start.

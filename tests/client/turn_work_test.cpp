@@ -25,11 +25,11 @@ const Dataset& examples() {
     return made;
 }
 
-Program program_of(std::uint32_t stage) {
+Program turn_program_of(std::uint32_t stage) {
     return *compile_flow("split", {.chain = chain(), .cell = {.stage = stage}, .stages = 2, .cuts = {3}});
 }
 Segment segment_of(std::uint32_t stage) {
-    return *Segment::make(chain(), layers_of(program_of(stage)));
+    return *Segment::make(chain(), layers_of(turn_program_of(stage)));
 }
 Bytes file_of(std::uint32_t stage) {
     return encode_segment(segment_of(stage), {segment_of(stage).cut(initial_model(chain(), 3)), {}});
@@ -40,7 +40,7 @@ Assign assign_of(std::uint32_t stage) {
     assign.lease = {1, 9, 1, 4};
     assign.dataset = "random";
     assign.architecture = chain().architecture();
-    assign.program = to_text(program_of(stage));
+    assign.program = to_text(turn_program_of(stage));
     assign.optimizer = "sgd learning_rate=0.1 momentum=0.9";
     assign.segment = to_text(segment_of(stage).layers());
     assign.cell = stage;

@@ -12,7 +12,7 @@ constexpr std::uint64_t gb = 1'000'000'000;
 constexpr std::int64_t built_s = 1'800'000'000;
 constexpr std::int64_t day_s = 24 * 3600;
 
-Machine large() {
+Machine large_machine() {
     return {.descriptors = 1 << 20,
             .memory = MemoryRoom{16 * gb, "the machine"},
             .disk = 100 * gb,
@@ -22,13 +22,13 @@ Machine large() {
 }
 
 Machine with_descriptors(std::uint64_t count) {
-    auto machine = large();
+    auto machine = large_machine();
     machine.descriptors = count;
     return machine;
 }
 
 Machine with_memory(std::uint64_t bytes, std::string_view bound_by = "the machine") {
-    auto machine = large();
+    auto machine = large_machine();
     machine.memory = MemoryRoom{bytes, bound_by};
     return machine;
 }
@@ -47,7 +47,7 @@ std::string refusal(const Need& need, const Machine& machine) {
 }  // namespace
 
 TEST_CASE("a large machine serves all that a coordinator can, and every connection of theirs", "[need]") {
-    const auto capacity = judge(coordinator_need(), large());
+    const auto capacity = judge(coordinator_need(), large_machine());
     CHECK(can_start(capacity));
     CHECK(capacity.sessions == 4096);
     CHECK(capacity.connections == 4096 * 5 + capacity.strangers);
@@ -91,9 +91,9 @@ TEST_CASE("what nothing can run with is refused by name, with the numbers and th
         CHECK(refusal(need, with_descriptors(0)).find("ulimit -Hn") != std::string::npos);
         CHECK(refusal(need, with_memory(1'000'000)).starts_with("too_little_memory: 1.00 MB "));
         CHECK(refusal(need, with_memory(100'000'000, "ulimit -v")).find("ulimit -v unlimited") != std::string::npos);
-        CHECK(refusal(need, large()).empty());
+        CHECK(refusal(need, large_machine()).empty());
     }
-    auto silent = large();
+    auto silent = large_machine();
     silent.memory.reset();  // a kernel that does not say
     CHECK(can_start(judge(coordinator_need(), silent)));
 }
@@ -104,7 +104,7 @@ TEST_CASE("more sessions than there is room for are refused by the option that a
     CHECK(refused.find("--sessions asks for 1000") != std::string::npos);
     CHECK(refusal(federation_need(300), with_descriptors(1024)).find("--clients") != std::string::npos);
     CHECK(refusal(federation_need(100), with_memory(2 * gb)).find("--clients") != std::string::npos);
-    const auto asked = judge(coordinator_need(0, 10), large());
+    const auto asked = judge(coordinator_need(0, 10), large_machine());
     CHECK(can_start(asked));
     CHECK(asked.sessions == 10);
     CHECK(asked.bound == "--sessions 10");
@@ -113,13 +113,13 @@ TEST_CASE("more sessions than there is room for are refused by the option that a
 
 TEST_CASE("a disk without room forbids no start, but is spoken of", "[need]") {
     for (const std::uint64_t bytes : {std::uint64_t{0}, std::uint64_t{1'000'000}, gb}) {
-        auto machine = large();
+        auto machine = large_machine();
         machine.disk = bytes;
         const auto capacity = judge(coordinator_need(), machine);
         CHECK(can_start(capacity));
         CHECK(finding(capacity, "disk").enough == Enough::little);
     }
-    auto unread = large();
+    auto unread = large_machine();
     unread.disk.reset();
     CHECK(finding(judge(node_need(), unread), "disk").error.message.find("/state") != std::string::npos);
 }
@@ -127,7 +127,7 @@ TEST_CASE("a disk without room forbids no start, but is spoken of", "[need]") {
 TEST_CASE("a clock before the build is refused at a first start, and spoken of later; an hour or a day is none",
           "[need]") {
     for (auto need : {coordinator_need(), node_need()}) {
-        auto machine = large();
+        auto machine = large_machine();
         need.first_start = true;
         for (const std::int64_t now_s : {built_s - 2 * day_s, built_s - 4000 * day_s, std::int64_t{0}}) {
             machine.now_s = now_s;

@@ -20,11 +20,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t now_s = 1'800'000'000;
-constexpr ExperimentId id = 3;
+constexpr std::int64_t damage_now_s = 1'800'000'000;
+constexpr ExperimentId damaged_id = 3;
 
 Result<Store> open_at(const fs::path& folder) {
-    return Store::open(folder, {.unix_now = [] { return now_s; }, .must_exist = true});
+    return Store::open(folder, {.unix_now = [] { return damage_now_s; }, .must_exist = true});
 }
 
 Digest model_of(std::uint32_t round) {
@@ -33,7 +33,7 @@ Digest model_of(std::uint32_t round) {
 
 CertificateRecord certificate_of(const std::string& name) {
     return {sha256(name), name,         "client", to_bytes("key of " + name), to_bytes("DER of " + name),
-            now_s,        now_s + 1000, {}};
+            damage_now_s, damage_now_s + 1000, {}};
 }
 
 void persist(Store& store, std::vector<Persist> persists) {
@@ -41,11 +41,13 @@ void persist(Store& store, std::vector<Persist> persists) {
 }
 
 void commit(Store& store, std::uint32_t round) {
-    SaveCommit commit{id, round, model_of(round), 10, {}, {"ann", "bob"}, Json::object().set("loss", 0.25 * round)};
+    SaveCommit commit{damaged_id, round,          model_of(round),
+                      10,         {},             {"ann", "bob"},
+                      Json::object().set("loss", 0.25 * round)};
     if (round > 0) {
         commit.participants = {{"ann", sha256("ann")}, {"bob", sha256("bob")}};
     }
-    persist(store, {commit, SaveDecision{id, round + 1, "attempt", Json::object().set("node", "ann")}});
+    persist(store, {commit, SaveDecision{damaged_id, round + 1, "attempt", Json::object().set("node", "ann")}});
 }
 
 void enrol(Store& store, const std::string& name) {
@@ -125,9 +127,9 @@ struct Life {
         const auto state = folder.path / "state";
         fs::create_directory(state);
         {
-            auto store = *Store::open(state, {.unix_now = [] { return now_s; }});
+            auto store = *Store::open(state, {.unix_now = [] { return damage_now_s; }});
             persist(store, {SaveExperiment{2, "first", experiment_file("0.1"), "running", "", "operator"},
-                            SaveExperiment{id, "digits", experiment_file("0.2"), "running", "", "operator"},
+                            SaveExperiment{damaged_id, "digits", experiment_file("0.2"), "running", "", "operator"},
                             SaveDeclaration{"ann", {{"digits", sha256("data"), 100, {8, 8}, 10, {}}}}});
             for (std::uint32_t round = 0; round <= 2; ++round) {
                 commit(store, round);
@@ -140,9 +142,9 @@ struct Life {
         }
         enrol(store, "carol");
         enrol(store, "dave");
-        REQUIRE(EnrolmentStore(store.database()).revoke("mallory", now_s, "alice"));
-        REQUIRE(EnrolmentStore(store.database()).revoke("dave", now_s, "alice"));
-        REQUIRE(EnrolmentStore(store.database()).add_token({sha256("secret"), "erin", "client", now_s + 100}, now_s));
+        REQUIRE(EnrolmentStore(store.database()).revoke("mallory", damage_now_s, "alice"));
+        REQUIRE(EnrolmentStore(store.database()).revoke("dave", damage_now_s, "alice"));
+        REQUIRE(EnrolmentStore(store.database()).add_token({sha256("secret"), "erin", "client", damage_now_s + 100}, damage_now_s));
         persist(store, {SaveExperiment{2, "first", experiment_file("0.1"), "succeeded", "", "operator"}});
         whole = contents(store);
         epoch = store.epoch();
@@ -180,7 +182,7 @@ TEST_CASE("a killed store opens as it was, and a flipped byte in its log is refu
     }
     CHECK(*read_file(copy / "coordinator.db-wal", 1 << 24) == *before);  // evidence stays
 
-    const auto said = repair_store(copy, now_s);
+    const auto said = repair_store(copy, damage_now_s);
     REQUIRE(said);
     CHECK_THAT(join(*said, "\n"), Catch::Contains("the revocation of mallory"));
     auto repaired = open_at(copy);
@@ -226,7 +228,7 @@ TEST_CASE("one byte flipped anywhere in a stopped store's files: refused by name
         INFO(store.error().message);
         CHECK((store.error().kind == ErrorKind::corrupt || store.error().kind == ErrorKind::unsupported));
         // What a repair makes of it is all that there was, or is refused again.
-        if (const auto repaired = repair_store(copy, now_s); repaired && store.error().code == "store_behind") {
+        if (const auto repaired = repair_store(copy, damage_now_s); repaired && store.error().code == "store_behind") {
             auto again = open_at(copy);
             REQUIRE(again);
             CHECK(contents(*again) == life.whole);
@@ -251,7 +253,7 @@ TEST_CASE("a changed row is refused with its experiment's name, and a repair fai
     CHECK_THAT(refused.error().message, Catch::Contains("experiments of experiment 3"));
 
     fs::remove(life.killed / "coordinator.head");  // which has no second copy of that row in any case
-    REQUIRE(repair_store(life.killed, now_s));
+    REQUIRE(repair_store(life.killed, damage_now_s));
     auto store = open_at(life.killed);
     REQUIRE(store);
     const auto recovered = *store->load();
@@ -269,7 +271,7 @@ TEST_CASE("damaged identities are not mended: they need a backup", "[unit][store
         REQUIRE(store.database().run_script("UPDATE certificates SET role = 'operator' WHERE name = 'carol'"));
     }
     CHECK(open_at(life.killed).error().code == "store_damaged");
-    CHECK(repair_store(life.killed, now_s).error().code == "store_damaged");
+    CHECK(repair_store(life.killed, damage_now_s).error().code == "store_damaged");
     CHECK(open_at(life.killed).error().code == "store_damaged");
 }
 
@@ -281,7 +283,7 @@ TEST_CASE("a database that was put back by hand is refused; repaired, its epoch 
     { REQUIRE(open_at(old)); }
     {
         auto store = *open_at(life.killed);
-        REQUIRE(EnrolmentStore(store.database()).revoke("carol", now_s, "alice"));
+        REQUIRE(EnrolmentStore(store.database()).revoke("carol", damage_now_s, "alice"));
         persist(store, {SaveExperiment{9, "later", experiment_file("0.3"), "running", "", "operator"}});
         commit(store, 7);
     }
@@ -293,7 +295,7 @@ TEST_CASE("a database that was put back by hand is refused; repaired, its epoch 
     CHECK_THAT(refused.error().message, Catch::Contains("round 7 of experiment 3") &&
                                             Catch::Contains("the revocation of carol") &&
                                             Catch::Contains("the submission of later"));
-    REQUIRE(repair_store(life.killed, now_s));
+    REQUIRE(repair_store(life.killed, damage_now_s));
     auto store = open_at(life.killed);
     REQUIRE(store);
     CHECK(store->epoch() > life.epoch + 2);
@@ -336,11 +338,11 @@ TEST_CASE("a head that is missing, cut or damaged begins anew beside a whole sto
 
 TEST_CASE("the head is bounded: a folded log lets it begin anew", "[unit][store][damage]") {
     const TemporaryFolder folder;
-    auto store = *Store::open(folder.path, {.unix_now = [] { return now_s; }});
-    persist(store, {SaveExperiment{id, "digits", experiment_file("0.2"), "running", "", "operator"}});
+    auto store = *Store::open(folder.path, {.unix_now = [] { return damage_now_s; }});
+    persist(store, {SaveExperiment{damaged_id, "digits", experiment_file("0.2"), "running", "", "operator"}});
     std::uint64_t largest = 0;
     for (std::uint32_t round = 1; round <= 300; ++round) {
-        persist(store, {SaveDecision{id, round, "attempt", Json::object().set("text", std::string(30'000, 'x'))}});
+        persist(store, {SaveDecision{damaged_id, round, "attempt", Json::object().set("text", std::string(30'000, 'x'))}});
         largest = std::max(largest, fs::file_size(folder.path / "coordinator.head"));
     }
     CHECK(largest < 5'000'000);
