@@ -1,11 +1,11 @@
 // The time in which a loop ran and listened: all that the deadlines of its machines count.
 //
 // A loop has a turn at least every `longest_wait`. A longer gap between two turns means that this process stood still
-// (stopped, its machine suspended, its thread blocked), and then nobody else is late. Such a gap does not count, nor does
-// the time right after it, in which what waits in sockets and queues is heard. If the loop stands still again in that
-// time, at most `longest_gap` counts: one whose every turn is slow still comes to each of its deadlines, only later. The
-// daemon's, the node's and the simulator's loops take the `now` of their machines from here; sockets and certificates go
-// by the real clock.
+// (stopped, its machine suspended, its thread blocked), and then nobody else is late. Such a gap does not count, nor
+// does the time right after it, in which what waits in sockets and queues is heard. If the loop stands still again in
+// that time, at most `longest_gap` counts: one whose every turn is slow still comes to each of its deadlines, only
+// later. The daemon's, the node's and the simulator's loops take the `now` of their machines from here; sockets and
+// certificates go by the real clock.
 //
 // threads  reentrant
 #pragma once

@@ -32,8 +32,8 @@ Digest model_of(std::uint32_t round) {
 }
 
 CertificateRecord certificate_of(const std::string& name) {
-    return {sha256(name), name,         "client", to_bytes("key of " + name), to_bytes("DER of " + name),
-            damage_now_s, damage_now_s + 1000, {}};
+    return {sha256(name),        name, "client", to_bytes("key of " + name), to_bytes("DER of " + name), damage_now_s,
+            damage_now_s + 1000, {}};
 }
 
 void persist(Store& store, std::vector<Persist> persists) {
@@ -41,9 +41,8 @@ void persist(Store& store, std::vector<Persist> persists) {
 }
 
 void commit(Store& store, std::uint32_t round) {
-    SaveCommit commit{damaged_id, round,          model_of(round),
-                      10,         {},             {"ann", "bob"},
-                      Json::object().set("loss", 0.25 * round)};
+    SaveCommit commit{
+        damaged_id, round, model_of(round), 10, {}, {"ann", "bob"}, Json::object().set("loss", 0.25 * round)};
     if (round > 0) {
         commit.participants = {{"ann", sha256("ann")}, {"bob", sha256("bob")}};
     }
@@ -144,7 +143,8 @@ struct Life {
         enrol(store, "dave");
         REQUIRE(EnrolmentStore(store.database()).revoke("mallory", damage_now_s, "alice"));
         REQUIRE(EnrolmentStore(store.database()).revoke("dave", damage_now_s, "alice"));
-        REQUIRE(EnrolmentStore(store.database()).add_token({sha256("secret"), "erin", "client", damage_now_s + 100}, damage_now_s));
+        REQUIRE(EnrolmentStore(store.database())
+                    .add_token({sha256("secret"), "erin", "client", damage_now_s + 100}, damage_now_s));
         persist(store, {SaveExperiment{2, "first", experiment_file("0.1"), "succeeded", "", "operator"}});
         whole = contents(store);
         epoch = store.epoch();
@@ -342,7 +342,8 @@ TEST_CASE("the head is bounded: a folded log lets it begin anew", "[unit][store]
     persist(store, {SaveExperiment{damaged_id, "digits", experiment_file("0.2"), "running", "", "operator"}});
     std::uint64_t largest = 0;
     for (std::uint32_t round = 1; round <= 300; ++round) {
-        persist(store, {SaveDecision{damaged_id, round, "attempt", Json::object().set("text", std::string(30'000, 'x'))}});
+        persist(store,
+                {SaveDecision{damaged_id, round, "attempt", Json::object().set("text", std::string(30'000, 'x'))}});
         largest = std::max(largest, fs::file_size(folder.path / "coordinator.head"));
     }
     CHECK(largest < 5'000'000);
