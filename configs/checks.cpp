@@ -169,7 +169,7 @@ std::uint32_t least_cohort(const Experiment& experiment) {
 }
 
 /// A count of updates that a round may not have members for. Left out, min_clients follows the quorum (reader.cpp).
-void check_quorum(const Experiment& experiment, Found& found) {
+void check_quorum(const Experiment& experiment, FoundMistakes& found) {
     const auto& sync = experiment.sync;
     if (sync.quorum.kind != CountOrShare::Kind::count) {
         return;
