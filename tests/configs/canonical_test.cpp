@@ -94,6 +94,7 @@ Experiment random_experiment(RandomStream& random) {
         experiment.evaluation.metric = loss->kind == LossKind::mean_squared_error ? "rmse" : "macro_f1";
     }
     auto& evaluation = experiment.evaluation;  // patience counts evaluations: there must be some, and often enough
+    evaluation.patience = std::min(evaluation.patience, experiment.experiment.rounds);
     evaluation.where = evaluation.patience > 0 ? "coordinator" : evaluation.where;
     evaluation.every = evaluation.patience > 0 ? std::min(evaluation.every, evaluation.patience) : evaluation.every;
     auto& train = experiment.train;

@@ -1,5 +1,8 @@
 // A coordinator that stands still, at every moment of a run and for longer than each of its deadlines: nobody is late
 // for it, and the run has the bits of the undisturbed one.
+#include <algorithm>
+#include <functional>
+
 #include <catch2/catch.hpp>
 
 #include "coordinator/decisions.h"
