@@ -64,7 +64,7 @@ typedef struct cw_view {
  * Shape letters: B batch, I inputs, O outputs, V classes, N elements. All f32 unless said. Operands never overlap
  * unless "in place" is said. "Streaming" kinds accept CW_ANY and need no workspace; on a device of one thread they may
  * run on any thread at once with the same plan. All others, and all of several threads, belong to the trainer thread.
- * NaN and infinity in the inputs propagate as IEEE arithmetic says; no kind traps or reads outside its views. */
+ * NaN and infinity propagate as IEEE says (in convolutions they may spread); no kind traps or reads outside views. */
 typedef enum cw_kind {
     /* ---- required: a backend without one of these is refused when a plan needs it ---- */
 
@@ -306,7 +306,7 @@ typedef struct cw_backend {
 
     cw_status (*open)(const cw_options* options, cw_device** device, cw_error* error);
     void (*close)(cw_device* device);
-    /* All that decides bits: backend, library version, instruction set, threads. "cpu onednn-2.6.0 avx512 threads=1".
+    /* All that decides bits: "cpu onednn-2.6.3 avx512 caches=32+512+1024 threads=1" (KiB a level, of one core).
      * Valid until close. */
     const char* (*signature)(const cw_device* device);
 

@@ -29,12 +29,13 @@ Promise promise_for(const cw_op& op) {
     return {.threads = op.kind != CW_CONVOLUTION_BACKWARD_WEIGHTS};
 }
 
-}  // namespace
-
-TEST_CASE("every backend agrees with the reference within each kind's tolerance, and stays inside its views",
-          "[kernels]") {
+/// Every case of the products, or of all other kinds, on every backend.
+void hold_cases(bool products) {
     for (const auto name : backend_names()) {
         for (const auto& tested : correctness_cases()) {
+            if (is_product(tested.op.kind) != products) {
+                continue;
+            }
             const auto verdict = check(name, tested, seed);
             INFO(name << ": " << tested.name << ", seed " << seed << ": " << verdict.problem);
             REQUIRE(verdict.problem.empty());
@@ -46,6 +47,17 @@ TEST_CASE("every backend agrees with the reference within each kind's tolerance,
             REQUIRE((verdict.split || !promise.split));
         }
     }
+}
+
+}  // namespace
+
+TEST_CASE("every backend agrees with the reference within each kind's tolerance, and stays inside its views",
+          "[kernels]") {
+    hold_cases(false);
+}
+
+TEST_CASE("in products too, whose bits depend on no more than is promised", "[kernels][products]") {
+    hold_cases(true);
 }
 
 TEST_CASE("each kind is a case of the checker", "[kernels]") {

@@ -20,6 +20,7 @@ TEST_CASE("auto opens the cpu backend, whose signature names all that decides bi
     const auto device = open_device("auto", 2);
     CHECK(device.name() == "cpu");
     CHECK(device.signature().starts_with("cpu onednn-"));
+    CHECK(device.signature().find(" caches=") != std::string::npos);
     CHECK(device.signature().ends_with(" threads=2"));
 }
 

@@ -28,7 +28,6 @@ constexpr std::uint32_t levels = 3;
 constexpr greg_t trap_flag = 0x100;
 std::array<std::uint32_t, levels> sizes_kib;
 Initialiser replaced;  // of oneDNN, its first
-struct sigaction handler_before;
 
 [[noreturn]] void end_with(const char* message) {
     [[maybe_unused]] const auto written = write(STDERR_FILENO, message, std::strlen(message));
@@ -86,7 +85,7 @@ void begin(int count, char** arguments, char** environment) {
     struct sigaction stepping {};
     stepping.sa_sigaction = step;
     stepping.sa_flags = SA_SIGINFO;
-    sigaction(SIGTRAP, &stepping, &handler_before);
+    sigaction(SIGTRAP, &stepping, nullptr);
     asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
     replaced(count, arguments, environment);
 }
