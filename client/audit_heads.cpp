@@ -30,9 +30,12 @@ Digest check_of(const Json& all) {
     return hasher.finish();
 }
 
-/// An older file has no check, and four fields.
+/// An older file has no check, and four fields. A name that was damaged would stand for its field's default.
 bool is_whole(const Json& all) {
-    return all["check"].is_null() ? all.fields().size() <= 4 : all["check"].text() == check_of(all).hex();
+    if (all["check"].is_null()) {
+        return all.fields().size() <= 4;
+    }
+    return all.has("federation") && all.has("seen") && all.has("stride") && all["check"].text() == check_of(all).hex();
 }
 
 }  // namespace

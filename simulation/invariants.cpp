@@ -62,23 +62,29 @@ void Invariants::check(const SaveDecision& save) {
     } else if (save.kind == decisions::dropped || save.kind == decisions::refused) {
         const auto node = save.detail["node"].text();
         require(seen.cohort.contains(node), "left a round that it was not in", node);
-        require(seen.left_out.emplace(node, save.detail["code"].text()).second, "left a round twice", node);
+        const auto code = save.detail["code"].text();
+        require(seen.left_out.emplace(node, code).second, "left a round twice", node);
+        if (code == "straggler_deadline" || code == "not_waited_for") {
+            seen.late.insert(node);
+        }
     } else {
         check_relays(save);
     }
 }
 
-/// A client holds one assignment; a share of unknown members bounds no size, a count does.
+/// A client holds one assignment; a share of unknown members bounds no size, a count does. Who has been late may rest
+/// (coordinator/latecomers.h): it is there, so min_clients is met, and it is not drawn.
 void Invariants::check_cohort(ExperimentId id, const std::vector<std::string>& cohort, Draw draw) {
     require(std::ranges::adjacent_find(cohort, std::ranges::greater_equal{}) == cohort.end(),
             "a cohort is not sorted, or names a member twice");
     const auto& rules = rules_[id];
+    const auto there = cohort.size() + seen_[id].late.size();
     if (draw == Draw::everybody) {
-        require(cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
+        require(there >= rules.min_clients, "a cohort of fewer than min_clients");
     } else if (rules.cohort.kind == CountOrShare::Kind::count) {
         require(cohort.size() <= rules.cohort.count, "a cohort is larger than the file says");
     } else if (rules.cohort.share == 1) {
-        require(cohort.empty() || cohort.size() >= rules.min_clients, "a cohort of fewer than min_clients");
+        require(cohort.empty() || there >= rules.min_clients, "a cohort of fewer than min_clients");
     }
     for (const auto& [other, seen] : seen_) {
         if (other == id || terminal(seen.state)) {

@@ -69,6 +69,7 @@ private:
         std::vector<Commit> commits;
         std::set<std::string> cohort;                 // of the open round
         std::map<std::string, std::string> left_out;  // dropped or refused in it: the decision's code
+        std::set<std::string> late;  // ever left out for being late: such a member may rest
         Relays relays;
 
         [[nodiscard]] std::uint32_t open_round() const { return first + static_cast<std::uint32_t>(commits.size()); }

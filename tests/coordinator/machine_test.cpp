@@ -17,7 +17,7 @@ std::string machine_experiment(const std::string& sync, const std::string& datas
 }
 
 /// Sessions of any role, and of clients that hold updates.
-struct MachineBench : MachineBench {
+struct RolesBench : MachineBench {
     using MachineBench::MachineBench;
     SessionId join(Instant now, const std::string& node, const std::string& role = "client",
                    std::vector<HeldUpdate> held = {}) {
@@ -38,7 +38,7 @@ const Digest machine_model = sha256(std::string_view("model"));
 TEST_CASE("a session is welcomed with its number and the epoch", "[machine]") {
     Recovered recovered;
     recovered.epoch = 5;
-    MachineBench bench({}, recovered);
+    RolesBench bench({}, recovered);
     const auto session = bench.join(1s, "a");
     REQUIRE(sent<Welcome>(bench.last, session) != nullptr);
     CHECK(sent<Welcome>(bench.last, session)->epoch == 5);
@@ -50,7 +50,7 @@ TEST_CASE("a session is welcomed with its number and the epoch", "[machine]") {
 }
 
 TEST_CASE("whoever keeps something of an experiment that is not known any more hears that it may let go", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto role = GENERATE(as<std::string>{}, "client", "host");
     Hello hello;
     hello.experiments = {77};
@@ -60,7 +60,7 @@ TEST_CASE("whoever keeps something of an experiment that is not known any more h
 }
 
 TEST_CASE("a dataset of more examples than can count is left out, with a word to its node", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     Hello hello;
     const auto most = (std::uint64_t{1} << 29) - 1;
     const auto too_many = GENERATE_COPY(most + 1, std::uint64_t{1} << 61, UINT64_MAX);
@@ -76,7 +76,7 @@ TEST_CASE("a dataset of more examples than can count is left out, with a word to
 }
 
 TEST_CASE("labels of more examples than there are say nothing", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     Hello hello;
     hello.datasets = {{"a lie", {}, 100, {8, 8, 1}, 2, {101, 0}}, {"the truth", {}, 100, {8, 8, 1}, 2, {100, 0}}};
     bench.MachineBench::join(1s, "a", hello);
@@ -87,7 +87,7 @@ TEST_CASE("labels of more examples than there are say nothing", "[machine]") {
 }
 
 TEST_CASE("a node that speaks no common version is closed with the reason", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     Hello hello;
     hello.version_min = hello.version_max = protocol_version + 1;
     bench.step(1s, SessionOpened{1, "a", "client", hello});
@@ -121,7 +121,7 @@ TEST_CASE("a node beyond what the coordinator has room for is told the number, t
 }
 
 TEST_CASE("only operators may ask, and unknown words are answered", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto client = bench.join(1s, "a");
     for (const auto* verb : {"experiment.submit", "experiment.list", "node.list", "experiment.cancel"}) {
         bench.step(1s, MessageReceived{client, Request{1, verb, "{}"}});
@@ -138,7 +138,7 @@ TEST_CASE("only operators may ask, and unknown words are answered", "[machine]")
 }
 
 TEST_CASE("a dataset that no node ever declared is refused at submit, with the known names", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto session = bench.join(1s, "a");
     const auto wrong = bench.submit(2s, machine_experiment("", "digit"));
     REQUIRE(wrong.error);
@@ -151,7 +151,7 @@ TEST_CASE("a dataset that no node ever declared is refused at submit, with the k
 
 TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
     const std::uint32_t parallel = GENERATE(1, 2);
-    MachineBench bench({.federation = "f", .parallel = parallel});
+    RolesBench bench({.federation = "f", .parallel = parallel});
     bench.join(1s, "a");
     for (int i = 0; i < 3; ++i) {
         bench.submit(2s, machine_experiment("min_clients = 5"));
@@ -166,7 +166,7 @@ TEST_CASE("experiments run first in, first out, as many as may", "[machine]") {
 }
 
 TEST_CASE("too few clients end an experiment at its start timeout, not before", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     bench.join(1s, "a");
     bench.submit(2s, machine_experiment("min_clients = 2\nstart_timeout = \"3s\""));
     CHECK(bench.last.wake_at == 5s);
@@ -178,7 +178,7 @@ TEST_CASE("too few clients end an experiment at its start timeout, not before", 
 }
 
 TEST_CASE("the first cohort is part of the commit of the initial model, and assigned after it", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto a = bench.join(1s, "a");
     bench.submit(2s, machine_experiment("min_clients = 1"));
     bench.step(3s, ModelMade{1, machine_model, 100});
@@ -195,7 +195,7 @@ TEST_CASE("the first cohort is part of the commit of the initial model, and assi
 TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
     std::vector<std::string> first;
     for (const bool reversed : {false, true}) {
-        MachineBench bench;
+        RolesBench bench;
         for (int i = 0; i < 8; ++i) {
             bench.join(1s, std::string(1, static_cast<char>(reversed ? 'h' - i : 'a' + i)));
         }
@@ -211,7 +211,7 @@ TEST_CASE("a cohort by count is drawn by the seed alone", "[machine]") {
 }
 
 TEST_CASE("a member that fell silent speaks again under the next attempt, on the same session", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto a = bench.join(1s, "a");
     bench.submit(2s, machine_experiment("rejoin = \"60s\""));
     bench.step(3s, ModelMade{1, machine_model, 100});
@@ -232,7 +232,7 @@ TEST_CASE("after a restart the round is open again, and members have time to com
     running.add({0, machine_model, 100, Json::object(), {}});
     running.next_cohort = {"a", "b"};
     recovered.experiments = {running};
-    MachineBench bench({}, recovered);
+    RolesBench bench({}, recovered);
     REQUIRE(bench.last.jobs.size() == 1);
     CHECK(std::get<OpenRound>(bench.last.jobs[0]).round == 1);
     CHECK(bench.last.wake_at == limits::restart_grace);
@@ -252,7 +252,7 @@ TEST_CASE("a hello's held updates are answered: counted, not counted, or the end
     }
     over.last_counted["a"] = {2, update};
     recovered.experiments = {over};
-    MachineBench bench({}, recovered);
+    RolesBench bench({}, recovered);
     const auto a = bench.join(1s, "a", "client", {{1, 2, update, 10, 1, {}, machine_model}});
     REQUIRE(sent<Committed>(bench.last, a) != nullptr);
     CHECK(sent<Committed>(bench.last, a)->counted);
@@ -274,7 +274,7 @@ TEST_CASE("an experiment that this build cannot read fails with the reason, the 
     RecoveredExperiment good;
     good.saved = {3, "good", machine_experiment(""), "queued", "", "admin"};
     recovered.experiments = {broken, gaps, good};
-    MachineBench bench({}, recovered);
+    RolesBench bench({}, recovered);
     CHECK(bench.state(1) == "failed");
     CHECK(bench.state(2) == "failed");
     CHECK(bench.state(3) == "starting");
@@ -289,7 +289,7 @@ TEST_CASE("a watcher gets the past from the round it asks for, and the end as th
         over.add(stored.emplace_back(StoredRound{round, machine_model, 1, Json::object(), {}}));
     }
     recovered.experiments = {over};
-    MachineBench bench({}, recovered);
+    RolesBench bench({}, recovered);
     const auto session = bench.join(1s, "admin", "operator");
     std::vector<Reply> replies;
     bench.step(1s, MessageReceived{session, Request{4, "experiment.watch", R"({"experiment":"test","from":11})"}});
@@ -314,7 +314,7 @@ TEST_CASE("a watcher gets the past from the round it asks for, and the end as th
 }
 
 TEST_CASE("requests beyond the limits are refused, and a closed session's watches go", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     bench.join(1s, "a");
     bench.submit(1s, machine_experiment("min_clients = 9"));
     const auto session = bench.join(1s, "admin", "operator");
@@ -339,7 +339,7 @@ TEST_CASE("requests beyond the limits are refused, and a closed session's watche
 }
 
 TEST_CASE("a node's list says who is there, what it holds and what it works on", "[machine]") {
-    MachineBench bench;
+    RolesBench bench;
     const auto a = bench.join(1s, "a");
     const auto b = bench.join(1s, "b");
     bench.submit(2s, machine_experiment("min_clients = 2"));

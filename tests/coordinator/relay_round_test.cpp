@@ -165,7 +165,7 @@ TEST_CASE("a client that does not come back in time is left out, and its group g
     CHECK(bench.count("skipped") == 1);
     CHECK(bench.turn("b").model == RelayBench::client_start);
     bench.come("a");  // too late: it hears what has become of it
-    CHECK(bench.drop_code("a") == "silent");
+    CHECK(bench.drop_code("a") == "gone");  // its connection had ended
     bench.hand_over("b");
     CHECK(bench.round.outcome() == Round::Outcome::complete);
     CHECK(bench.round.participants().size() == 1);

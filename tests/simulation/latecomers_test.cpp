@@ -45,6 +45,9 @@ Duration play_late(ScriptedWorld& scripted, const std::function<void()>& disturb
     REQUIRE(scripted.ends_within(3600s));
     INFO(scripted.world->reason(1));
     REQUIRE(scripted.world->state(1) == "succeeded");
+    for (const auto& rule : scripted.world->broken_rules()) {
+        UNSCOPED_INFO(rule);
+    }
     REQUIRE(scripted.world->broken_rules().empty());
     REQUIRE(scripted.work.mistakes.empty());
     return scripted.world->now() - begun;

@@ -131,7 +131,7 @@ TEST_CASE("a machine whose clock jumps, as one that was suspended, is one that s
     for (const auto& kind : stalled_kinds()) {
         INFO(kind.name);
         const auto undisturbed = run_stalled(kind, [](World&, Instant) {});
-        for (const Duration when : {100ms, 700ms, 2s, 4s}) {
+        for (const Duration when : {Duration(100ms), Duration(700ms), Duration(2s), Duration(4s)}) {
             require_undisturbed(run_stalled(kind,
                              [&](World& world, Instant begun) {
                                  world.at(begun + when,

@@ -62,7 +62,7 @@ TEST_CASE("a node says hello and messages of all sizes travel both ways in order
 
 TEST_CASE("who asks to hear everybody out is answered behind what had come, and though more keeps coming",
           "[wire][link]") {
-    World world;
+    LinkWorld world;
     world.server.link->listen();
     REQUIRE(world.server.wait<PeersRead>().has_value());  // nobody is there
     const auto client = world.client("site-a");
