@@ -8,6 +8,7 @@
 #include "cli/bench.h"
 #include "cli/bench_folder.h"
 #include "cli/local_federation.h"
+#include "common/file.h"
 #include "common/random.h"
 #include "wire/prepare_process.h"
 #include "wire/transfer_engine.h"

@@ -9,6 +9,7 @@
 #include "cli/operator_session.h"
 #include "cli/process.h"
 #include "cli/swarm.h"
+#include "common/file.h"
 #include "common/text.h"
 #include "compression/update_format.h"
 #include "model/arena.h"

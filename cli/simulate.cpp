@@ -39,12 +39,12 @@ struct Scene {
 };
 
 /// Delays of 1 to 20 ms by the seed, unless a mix is given.
-Result<std::vector<LinkOptions>> links_of(const SimulateOptions& options) {
+Result<std::vector<simulation::LinkOptions>> links_of(const SimulateOptions& options) {
     if (!options.links.empty()) {
         return parse_links(options.links, options.clients, options.seed);
     }
     RandomStream random({.seed = options.seed, .purpose = "links"});
-    std::vector<LinkOptions> links(options.clients);
+    std::vector<simulation::LinkOptions> links(options.clients);
     for (auto& link : links) {
         link.up.delay = link.down.delay = std::chrono::milliseconds(1 + random.below(20));
     }

@@ -42,7 +42,13 @@ std::vector<std::string> ExperimentMachine::usable(const Turn& turn) const {
     if (expects_members(turn)) {
         return {};
     }
-    return enough(names.size()) ? names : std::vector<std::string>{};
+    // A latecomer on a slow line has not resynced yet when the next round is drawn: it is there all the same, and the
+    // others do not wait for its word.
+    const auto behind = std::ranges::count_if(turn.members.live_holders(config_.data.dataset), [&](const auto& name) {
+        return lapsed_.contains(name) && latecomers_.has(name);
+    });
+    const bool will_do = !names.empty() && enough(names.size() + static_cast<std::size_t>(behind));
+    return will_do ? names : std::vector<std::string>{};
 }
 
 /// Who was there is decided by time and who waited longest by the rounds before: the result is persisted.
