@@ -1,5 +1,8 @@
 // Checkpoints: canonical bytes, and a reader that no bytes can lead astray.
 #include "model/checkpoint.h"
+
+#include <fmt/format.h>
+
 #include "common/json.h"
 #include "tests/model/fixtures.h"
 
