@@ -5,6 +5,7 @@
 #include "cli/arguments.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 #include <memory>
@@ -63,7 +64,7 @@ void add_daemons(Parser& parser) {
     add_number(app, "--parallel", coordinator->parallel, 1, 16, "experiments that run at one time");
     add_number(app, "--workers", coordinator->workers, 1, 64, "threads that decode and check updates");
     add_number(app, "--sessions", coordinator->sessions, 0, 4096,
-               "nodes and operators at one time; 0: as many as there is room for");
+               "nodes and operators at one time; 0: as many as fit");
     app->add_option("--http", coordinator->http, "serve /healthz and /metrics (Prometheus) here; loopback only")
         ->type_name("ADDR");
     add_data(app, coordinator->data);
@@ -426,6 +427,14 @@ void add_all(Parser& parser) {
     add_service(parser);
 }
 
+/// What Ctrl-C says there is that the run goes on (follow.h).
+bool follows_experiment(const CLI::App& app) {
+    constexpr std::array following = {"submit", "watch", "wait", "resume"};
+    return app.got_subcommand("experiment") && std::ranges::any_of(following, [&](const char* name) {
+               return app.get_subcommand("experiment")->got_subcommand(name);
+           });
+}
+
 int parse_and_run(int argc, char** argv, Output output) {
     Parser parser;
     add_all(parser);
@@ -445,8 +454,8 @@ int parse_and_run(int argc, char** argv, Output output) {
     // A daemon's log is its picture; other commands have words of their own, and only warnings add to them.
     const auto least = parser.app.got_subcommand("coordinator") ? LogLevel::info : LogLevel::warn;
     start_log(parser.verbose ? LogLevel::debug : least, parser.log_json ? LogFormat::json : LogFormat::human);
-    std::optional<StopSignal> signal;  // daemons have their own
-    if (!daemon) {
+    std::optional<StopSignal> signal;  // daemons and commands that follow an experiment have their own
+    if (!daemon && !follows_experiment(parser.app)) {
         signal.emplace([] {
             remove_all_scratch();
             std::_Exit(ended_by_interrupt);

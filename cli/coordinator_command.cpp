@@ -54,7 +54,7 @@ Status serve_federation(const CoordinatorOptions& given, Output output) {
     options.limits = limits;
     options.alive = [&manager](Instant now) { manager.alive(now); };
     TRY_ASSIGN(auto first, FirstStart::begin(given.state));
-    auto started = start_with_room([&] { return Daemon::start(options); });
+    auto started = start_with_room([&] { return Daemon::start(options); }, first.goes_on());
     if (started || started.error().code == "awaiting_signature") {
         first.keep();
     }

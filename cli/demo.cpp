@@ -148,16 +148,16 @@ void print_what_is_learned(const Experiment& experiment, Output output) {
     const auto loss = parse_loss(experiment.model.loss);
     const bool regression = loss && !loss->counts_correct();
     const auto* task = regression ? "predict a number from" : "recognise the class of";
-    output.line(
-        fmt::format("They learn one model that can {} an example of \"{}\". Each client has a part of the\n"
-                    "examples, which never leaves it; what they exchange are models.",
-                    task, experiment.data.dataset));
-    output.line(
-        fmt::format("loss: how wrong the clients' own examples come out in training, less is better\n"
-                    "{}: of the new model on examples that were kept apart; up, down: bytes on the wire",
-                    metric_title(experiment.evaluation.metric)));
+    output.line(fmt::format("They learn one model that can {} an example of \"{}\".\n"
+                            "Each client has a part of the examples, which never leaves it.\n"
+                            "  loss      how wrong the clients' own examples come out in training\n"
+                            "  {:<8}  of the new model on examples that were kept apart\n"
+                            "  up, down  bytes on the wire",
+                            task, experiment.data.dataset, metric_title(experiment.evaluation.metric)));
     if (experiment.mesh.stages > 1) {
-        output.line("streams: activations and gradients between clients and host; last: the group waited for");
+        output.line(
+            "  streams   activations and gradients between clients and host\n"
+            "  last      the group that the round waited for");
     }
 }
 

@@ -23,6 +23,7 @@ using namespace std::chrono_literals;
 
 constexpr Duration answer_limit = 5s;  // of one address
 constexpr std::size_t most_addresses = 16;
+constexpr std::uint64_t no_session = UINT64_MAX;  // numbers of sessions count from 1
 
 /// Binds and lets go. An empty text: it worked.
 std::string try_to_bind(const addrinfo& where) {
@@ -56,7 +57,7 @@ std::optional<Error> try_to_connect(const Credentials& credentials, const Addres
     if (!link) {
         return link.error();
     }
-    (*link)->connect({.to = address, .kind = ConnectionKind::bulk});
+    (*link)->connect({.to = address, .kind = ConnectionKind::bulk, .session = no_session});
     const auto until = real_now() + answer_limit;
     while (const auto event = events->pop_for(std::max<Duration>(until - real_now(), Duration::zero()))) {
         if (const auto* closed = std::get_if<PeerClosed>(&*event)) {

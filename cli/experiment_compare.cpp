@@ -67,6 +67,7 @@ std::vector<Difference> differences(const Settings& one, const Settings& other) 
 struct Outcome {
     SaveExperiment saved;
     std::uint32_t rounds = 0;
+    double accuracy = std::numeric_limits<double>::quiet_NaN();
     std::string metric = "accuracy";                          // evaluation.metric
     double value = std::numeric_limits<double>::quiet_NaN();  // of that metric
     double loss = std::numeric_limits<double>::quiet_NaN();
@@ -94,6 +95,7 @@ Outcome outcome_of(const RunHistory& history, const Settings& settings) {
     if (!history.evaluations.empty()) {
         const auto& e = history.evaluations.rbegin()->second;
         outcome.value = figure_of({e.experiment, e.round, e.loss, e.accuracy, e.examples, e.detail}, outcome.metric);
+        outcome.accuracy = e.accuracy;
         outcome.loss = e.loss;
     }
     return outcome;
@@ -105,6 +107,7 @@ Json json_of(const Outcome& outcome) {
         .set("name", outcome.saved.name)
         .set("state", outcome.saved.state)
         .set("rounds", outcome.rounds)
+        .set("accuracy", outcome.accuracy)
         .set("metric", outcome.metric)
         .set("metric_value", outcome.value)
         .set("evaluation_loss", outcome.loss)

@@ -48,11 +48,14 @@ void FirstStart::keep() {
     made_.keep();
 }
 
+bool FirstStart::goes_on() const {
+    return std::ranges::any_of(identities, [&](const char* name) { return before_.contains(name); });
+}
+
 void FirstStart::undo() const {
     std::error_code ignored;
-    const auto was_there = [&](const char* name) { return before_.contains(name); };
     const auto is_there_now = [&](const char* name) { return fs::exists(state_ / name, ignored); };
-    const bool known = std::ranges::any_of(identities, was_there) || std::ranges::any_of(lasting, is_there_now);
+    const bool known = goes_on() || std::ranges::any_of(lasting, is_there_now);
     const auto lock = FolderLock::acquire(state_);
     if (known || !lock) {
         return;

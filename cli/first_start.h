@@ -21,6 +21,8 @@ public:
     ~FirstStart();  // undoes it, unless it is to stay
 
     void keep();
+    /// The folder had an identity before: a daemon that others know of goes on in it.
+    [[nodiscard]] bool goes_on() const;
 
 private:
     FirstStart(std::filesystem::path state, std::set<std::string> before, OutputFolder made)

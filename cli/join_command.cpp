@@ -120,7 +120,8 @@ Status serve_node(const JoinOptions& given, Output output) {
     };
     TRY_ASSIGN(auto first, FirstStart::begin(given.state));
     TRY_ASSIGN(auto enrolment,
-               start_with_room([&] { return node::Enrolment::open(given.state, token, say, wait); }));
+               start_with_room([&] { return node::Enrolment::open(given.state, token, say, wait); },
+                               first.goes_on()));
     first.keep();
     if (enrolment.role == Role::operator_) {
         say_what_an_operator_can_do(enrolment, given.state, output);

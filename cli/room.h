@@ -11,15 +11,16 @@ namespace causeway::cli {
 
 constexpr Duration room_interval = std::chrono::seconds(1);
 
-/// Tries until it ends otherwise than for want of room on the disk; the first such end is logged.
+/// Tries until it ends otherwise than for want of room on the disk; the first such end is logged. A first start, with
+/// nothing that could go on (`goes_on` is false), ends at once with that error.
 ///
-/// errors   start's, all but `disk_full`
+/// errors   start's, and `disk_full` of a first start alone
 template <class Start>
-auto start_with_room(Start start) -> decltype(start()) {
+auto start_with_room(Start start, bool goes_on) -> decltype(start()) {
     BoundedQueue<int> nothing(1);
     for (bool said = false;; said = true) {
         auto started = start();
-        if (started || started.error().code != "disk_full") {
+        if (started || !goes_on || started.error().code != "disk_full") {
             return started;
         }
         if (!said) {

@@ -353,7 +353,7 @@ void FederatedRound::tick(Instant now, CoordinatorEffects& effects) {
             drop(node, place, "straggler_deadline",
                  "the round closed before the update came; it is tried again later, and not waited for", effects);
         } else if (place.lease.expired(now)) {
-            drop(node, place, absence(place.session), "not heard of for longer than sync.rejoin", effects);
+            drop(node, place, absence(place.session), away_too_long, effects);
         } else if (now >= place.hangs_at()) {
             drop(node, place, "no_progress",
                  "it is there, but its training has not moved for " +

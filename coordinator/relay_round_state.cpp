@@ -125,7 +125,7 @@ void RelayRound::tick(Instant now, CoordinatorEffects& effects) {
         } else if (now >= closes_at_) {
             leave(name, "straggler_deadline", "the round closed before its turn was over", effects);
         } else if (now >= node.gone_until) {
-            leave(name, absence(node.session), "not heard of for longer than sync.rejoin", effects);
+            leave(name, absence(node.session), away_too_long, effects);
             node.gone_until = never;
         }
     }

@@ -116,6 +116,7 @@ public:
 protected:
     /// Why a member that is not heard of counts no longer: its session has ended, or it says nothing in it.
     static const char* absence(SessionId session) { return session == 0 ? "gone" : "silent"; }
+    static constexpr const char* away_too_long = "away for longer than sync.rejoin";
     /// Of a member that may come back until `rejoin` is over or the round closes.
     static void add_wait(Json& row, Instant now, SessionId session, Instant rejoin, Instant closes) {
         const auto until = std::min(rejoin, closes);

@@ -68,7 +68,7 @@ class Demo(unittest.TestCase):
             self.assertEqual(0, kept.returncode, kept.stderr)
             self.assertTrue(os.path.exists(re.search(r"^model +(\S+)$", kept.stdout, re.M)[1]))
             self.assertEqual(1, len(left()))
-            failed = demo("--clients", "2", "--set", "sync.quorum=3", env={"TMPDIR": folder})
+            failed = demo("--clients", "2", "--slow", "1000x", "--set", "sync.straggler_deadline=1s", env={"TMPDIR": folder})
             self.assertEqual(1, failed.returncode, failed.stdout)
             self.assertIn(os.path.join(folder, "causeway-demo-"), failed.stdout)
             self.assertEqual(2, len(left()))

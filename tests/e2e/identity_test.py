@@ -1,7 +1,7 @@
 """Who belongs to the federation: revocation in the middle of a run, several operators, the audit log."""
 import json
 import os
-import sqlite3
+import shutil
 import time
 import unittest
 
@@ -121,7 +121,11 @@ class Identity(unittest.TestCase):
 
     def test_a_log_that_was_cut_verifies_by_itself_and_is_told_by_the_heads_that_a_node_has_seen(self):
         self.federation.join_clients(1)
-        before = len(self.audit())
+        self.federation.children["coordinator"].stop()
+        older = self.at("older")
+        shutil.copytree(self.federation.state, older)
+        self.federation.start_coordinator()
+        self.federation.children["client-1"].event(lambda e: "joined" in e.get("text", ""))
         first = self.federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1")
         self.assertEqual("succeeded", self.federation.finish(first)["state"])
         against = ["audit", "verify", "--against", self.at("client-1")]
@@ -134,9 +138,8 @@ class Identity(unittest.TestCase):
         self.assertLessEqual(set(known["heads"]), set(hashes))
 
         self.federation.children["coordinator"].stop()
-        database = sqlite3.connect(os.path.join(self.federation.state, "coordinator.db"))
-        database.executescript(f"DROP TRIGGER audit_is_not_cut; DELETE FROM audit WHERE sequence > {before}")
-        database.close()
+        shutil.rmtree(self.federation.state)
+        shutil.move(older, self.federation.state)  # all of it, so that nothing in the folder contradicts the log
         self.federation.start_coordinator()
         self.assertEqual(0, self.federation.command("audit", "verify").returncode)  # a good chain in itself
         self.expect(self.federation.command(*against), 1, "does not hold the line with hash", known["heads"][0])

@@ -21,7 +21,7 @@ COMMANDS = [
     ("demo --clients 0", 2, ["--clients", "1 to 100"]),
     ("demo --clients 3 --set sync.quorum=4", 2, ["--set sync.quorum", "quorum of 4", "--clients 3"]),
     ("demo --clients 2 --set evaluation.patience=500", 2, ["--set evaluation.patience", "never ends a run of"]),
-    ("simulate digits-fedavg --clients 2 --set sync.quorum=3", 2, ["--set sync.quorum", "--clients 2"]),
+    ("simulate digits-fedavg --clients 2 --set sync.quorum=3", 2, ["--set sync.quorum", "raise min_clients or lower the quorum"]),
     ("simulate digits-fedavg --clients 4 --set sync.cohort=2 --set sync.quorum=3", 2, ["cohort of 2", "sync.quorum"]),
     ("demo --data digits", 2, ["NAME=PATH"]),
     ("demo --data digits={d}/no.csv", 2, ["no.csv"]),

@@ -32,7 +32,7 @@ NEXT = {
     "experiment validate": "causeway simulate",
     "experiment evaluate": "accuracy",
     "node list": "lab-b",
-    "node log": "joined",
+    "node log": "committed",
     "experiment wait": "succeeded",
 }
 NAMESPACE = f"causeway-readme-{os.getpid()}"

@@ -98,7 +98,7 @@ class Replay(unittest.TestCase):
         done = self.federation.command("experiment", "explain", self.disturbed)
         self.assertEqual(0, done.returncode, done.stderr)
         self.assertIn(f"has succeeded after {ROUNDS} of {ROUNDS} rounds", done.stdout)
-        self.assertRegex(done.stdout, r"client-3 was dropped from rounds? \d.*\(silent\)")
+        self.assertRegex(done.stdout, r"client-3 was dropped from rounds? \d.*\(gone\)")
         self.assertRegex(done.stdout, r"6 rounds took .* took most: ")
         told = events(self.federation.command("experiment", "explain", self.disturbed, "--json").stdout)
         dropped = next(e for e in told if e["about"] == "dropped")
@@ -106,7 +106,7 @@ class Replay(unittest.TestCase):
 
         one = self.federation.command("experiment", "explain", self.disturbed, "--round", dropped["rounds"][0])
         self.assertRegex(one.stdout, r"the updates of 2 of 3 members count in round \d: client-1, client-2\.")
-        self.assertRegex(one.stdout, r"\nclient-3 .* silent")
+        self.assertRegex(one.stdout, r"\nclient-3 .* gone")
         none = self.federation.command("experiment", "explain", self.disturbed, "--round", 99)
         self.assertIn("there are rounds 1 to 6", none.stderr)
 
