@@ -107,6 +107,7 @@ class FullDisk(unittest.TestCase):
             self.assertIsNone(coordinator.process.poll(), coordinator.errors())
             self.assertLess(time.monotonic(), end, "it never met its full disk")
         disk.free()
+        coordinator.event(lambda e: e.get("event") == "listening")
         self.check_end(experiment)
 
     def test_a_node_without_room_waits_and_goes_on_by_itself(self):
