@@ -126,6 +126,7 @@ class Identity(unittest.TestCase):
         shutil.copytree(self.federation.state, older)
         self.federation.start_coordinator()
         self.federation.children["client-1"].event(lambda e: "joined" in e.get("text", ""))
+        self.federation.token("somebody")  # a line that every head of the rounds below covers
         first = self.federation.submit("--set", "experiment.rounds=2", "--set", "sync.min_clients=1")
         self.assertEqual("succeeded", self.federation.finish(first)["state"])
         against = ["audit", "verify", "--against", self.at("client-1")]
